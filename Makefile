@@ -1,0 +1,37 @@
+# make demo   from a fresh checkout to figures; make test   the whole test suite. Both prepare .venv by themselves.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+NATIVE := CMakeLists.txt $(wildcard native/*)
+# The engine and BLAS choose their own threads; more test processes than cores only slow each other down.
+WORKERS ?= 2
+
+.PHONY: setup demo test lint bench clean
+setup: $(READY)
+
+$(VENV)/made:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	touch $@
+
+$(READY): $(VENV)/made pyproject.toml constraints.txt $(NATIVE)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: $(READY)
+	$(BIN)/python -m paritylab demo --out out/demo
+
+test: $(READY)
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+
+bench: $(READY)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt 'torch>=2.2'
+	$(BIN)/python benchmarks/engines.py
+
+clean:
+	rm -rf $(VENV) build out

@@ -1,0 +1,74 @@
+"""paritylab: how long any network takes to learn a parity, next to what theory predicts and papers published.
+
+    import paritylab as pl
+
+    result = pl.measure(
+        pl.Parity(n=30, k=3),
+        pl.Learner(network=pl.MLP(width=10), optimiser=pl.SGD(lr=1.0), batch=32),
+        runs=1000,
+    )
+    print(result)
+
+Names are loaded when first used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from paritylab import inits as inits
+    from paritylab import settings as settings
+    from paritylab import statistics as statistics
+    from paritylab.engines import EngineNotice as EngineNotice
+    from paritylab.errors import InvalidInput as InvalidInput
+    from paritylab.networks import MLP as MLP
+    from paritylab.networks import DisjointPolyNet as DisjointPolyNet
+    from paritylab.networks import Network as Network
+    from paritylab.networks import Neuron as Neuron
+    from paritylab.networks import PolyNet as PolyNet
+    from paritylab.networks import Transformer as Transformer
+    from paritylab.optimisers import SGD as SGD
+    from paritylab.optimisers import Adam as Adam
+    from paritylab.optimisers import Optax as Optax
+    from paritylab.optimisers import SignSGD as SignSGD
+    from paritylab.problems import Parity as Parity
+    from paritylab.records import Records as Records
+    from paritylab.setup import Learner as Learner
+    from paritylab.setup import Protocol as Protocol
+    from paritylab.setup import Setup as Setup
+    from paritylab.store import Store as Store
+    from paritylab.sweep import Result as Result
+    from paritylab.sweep import measure as measure
+    from paritylab.sweep import sweep as sweep
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "engines": ("EngineNotice",),
+    "errors": ("InvalidInput",),
+    "networks": ("MLP", "DisjointPolyNet", "Network", "Neuron", "PolyNet", "Transformer"),
+    "optimisers": ("SGD", "Adam", "Optax", "SignSGD"),
+    "problems": ("Parity",),
+    "records": ("Records",),
+    "setup": ("Learner", "Protocol", "Setup"),
+    "store": ("Store",),
+    "sweep": ("Result", "measure", "sweep"),
+}
+_MODULES = ("inits", "settings", "statistics")
+_HOME = {name: module for module, names in _WHERE.items() for name in names}
+
+__all__ = sorted([*_HOME, *_MODULES])  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"paritylab.{name}")
+    if name in _HOME:
+        return getattr(importlib.import_module(f"paritylab.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'paritylab' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -1,0 +1,57 @@
+"""The command line: one file per command. Whatever goes wrong is one line on standard error and exit status 2."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from paritylab import __version__
+from paritylab.cli.parser import Parser
+from paritylab.errors import InvalidInput
+
+COMMANDS = ("measure", "results")
+
+
+def build_parser() -> Parser:
+    parser = Parser(prog="paritylab", description="How neural networks learn parities.")
+    parser.add_argument("--version", action="version", version=f"paritylab {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+    for name in COMMANDS:
+        importlib.import_module(f"paritylab.cli.{name}").add(commands)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    warnings.showwarning = _show_warning
+    try:
+        options = build_parser().parse_args(arguments)
+        if options.command is None:
+            raise InvalidInput(f"which command? allowed: {', '.join(COMMANDS)}")
+        options.run(options)
+        sys.stdout.flush()
+    except InvalidInput as error:
+        return _complain(error)
+    except KeyboardInterrupt:
+        print("paritylab: interrupted; the same command goes on from here", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the exit does not complain again
+        return 0
+    except OSError as error:
+        return _complain(f"{error.strerror or error}: {error.filename}" if error.filename else error)
+    return 0
+
+
+def _complain(error: object) -> int:
+    print(f"paritylab: error: {' '.join(str(error).split())}", file=sys.stderr)
+    return 2
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
+    if category.__module__.startswith("paritylab"):
+        print(f"paritylab: note: {message}", file=sys.stderr)

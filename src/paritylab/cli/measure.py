@@ -1,0 +1,181 @@
+"""``paritylab measure``: how long networks take to learn a parity."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+from typing import Any
+
+from paritylab.cli.parser import Parser, add_common, count, print_json
+from paritylab.errors import InvalidInput, require, unknown
+
+NETWORKS = ("mlp", "neuron", "polynet", "disjoint-polynet", "transformer")
+OPTIMISERS = ("sgd", "adam", "sign-sgd")
+
+
+def add(commands: Any) -> None:
+    parser: Parser = commands.add_parser(
+        "measure",
+        help="train many networks on a parity and report how long they took",
+        description="Train many networks on a parity and report how long they took. Runs already in the store under"
+        " --out are not repeated; an interrupted command goes on where it stopped.",
+    )
+    problem = parser.add_argument_group("problem")
+    problem.add_argument("--n", type=count, default=30, help="number of inputs")
+    problem.add_argument("--k", type=count, default=None, help="size of the support (3 unless --support is given)")
+    problem.add_argument("--support", type=count, nargs="+", metavar="J", help="the support itself, from 0")
+    problem.add_argument("--noise", type=float, default=0.0, help="probability that a label is flipped")
+    problem.add_argument("--sample", type=count, metavar="M", help="size of a finite training sample")
+    problem.add_argument("--replacement", action="store_true", help="draw from the sample with replacement")
+    learner = parser.add_argument_group("learner")
+    learner.add_argument("--setting", metavar="PAPER:NAME", help="a paper's learner by name, such as barak2022:iv")
+    learner.add_argument("--network", default=None, help=f"one of {', '.join(NETWORKS)} (mlp unless said)")
+    learner.add_argument("--width", type=count, nargs="+", default=None, help="hidden widths of an MLP (10 unless said)")
+    learner.add_argument("--degree", type=count, help="degree of a PolyNet (k unless said)")
+    learner.add_argument("--activation", default=None, help="such as relu, zigzag:3, sinusoid:3 (relu unless said)")
+    learner.add_argument("--init", default="torch", help="such as torch, gaussian, perturbed-rademacher:0.1")
+    learner.add_argument("--loss", default="hinge", help="hinge[:margin], square, logistic[:scale], correlation, l1")
+    learner.add_argument("--optimiser", default=None, help=f"one of {', '.join(OPTIMISERS)} (sgd unless said)")
+    learner.add_argument("--lr", type=float, nargs="+", default=[0.1], help="learning rates; several are compared")
+    learner.add_argument("--schedule", default="constant", help="constant, linear:T, cosine:T, inverse-sqrt:T, steps:...")
+    learner.add_argument("--weight-decay", type=float, default=0.0, help="weight decay (SGD)")
+    learner.add_argument("--decay-form", default="coupled", help="coupled (as PyTorch) or plain (barak2022, eq. 3)")
+    learner.add_argument("--gradient-noise", type=float, default=0.0, help="standard deviation added to gradients")
+    learner.add_argument("--batch", type=count, default=32, help="batch size")
+    protocol = parser.add_argument_group("protocol")
+    protocol.add_argument("--runs", type=count, default=1000, help="number of networks per learning rate")
+    protocol.add_argument("--seed", type=count, default=0, help="root of all random numbers")
+    protocol.add_argument("--max-steps", type=count, default=100_000, help="steps after which a run is censored")
+    protocol.add_argument("--eval-every", type=count, default=10, help="steps between checks")
+    protocol.add_argument("--eval-size", type=count, default=8192, help="inputs per check")
+    protocol.add_argument("--threshold", type=float, default=1.0, help="accuracy that counts as solved")
+    protocol.add_argument("--consecutive", type=count, default=1, help="checks in a row that must reach it")
+    protocol.add_argument("--fresh", action="store_true", help="new evaluation inputs for every check")
+    engine = parser.add_argument_group("engine and output")
+    engine.add_argument("--engine", default="auto", help="auto, jax or lanes")
+    engine.add_argument("--threads", type=count, default=None, help="cores for the native engine (all unless said)")
+    engine.add_argument("--figure", action="store_true", help="write the survival curves under --out")
+    add_common(parser, run)
+
+
+def run(options: argparse.Namespace) -> None:
+    from paritylab.store import Store
+    from paritylab.sweep import sweep
+
+    require(options.threads is None or options.threads >= 1, f"--threads must be at least 1, not {options.threads}")
+    require(len(set(options.lr)) == len(options.lr), "--lr values must differ")
+    setups = [make_setup(options, lr) for lr in options.lr]
+    store = Store(options.out / "store")
+    results = sweep(
+        setups,
+        runs=options.runs,
+        seed=options.seed,
+        engine=options.engine,
+        threads=options.threads,
+        store=store,
+        progress=False if options.json else None,
+    )
+    figures = draw(results, options.out) if options.figure else []
+    best = min(results, key=rank)
+    if options.json:
+        document = best.to_dict()
+        if len(results) > 1:
+            document["by_lr"] = [result.to_dict() for result in results]
+        if figures:
+            document["figures"] = [str(path) for path in figures]
+        print_json(document)
+        return
+    problem = best.setup.problem
+    print(f"({problem.n}, {problem.k}) parity, {options.runs} runs, engine {best.engine}, {best.seconds:.1f} s")
+    for result in results:
+        head = f"lr {result.setup.learner.optimiser.lr:g}: " if len(results) > 1 else ""
+        tail = "  <- best 10th percentile" if len(results) > 1 and result is best else ""
+        print(f"{head}{result}{tail}")
+    print(f"records: {store.root}" + "".join(f"\nfigure: {path}" for path in figures))
+
+
+def rank(result: Any) -> tuple[float, ...]:
+    """Learning rates compare by 10th percentile, then median, then solved fraction."""
+    summary = result.summary
+    p10, median = (math.inf if math.isnan(value) else value for value in (summary.p10, summary.median))
+    return (p10, median, -summary.solved)
+
+
+def make_setup(options: argparse.Namespace, lr: float) -> Any:
+    """The Setup that the options describe, at one learning rate."""
+    from paritylab import Learner, Parity, Protocol, Setup
+
+    k = options.k if options.k is not None or options.support else 3
+    problem = Parity(
+        options.n, k, options.support, options.noise, options.sample, options.replacement
+    )
+    protocol = Protocol(
+        options.max_steps,
+        options.eval_every,
+        options.eval_size,
+        options.threshold,
+        options.consecutive,
+        options.fresh,
+    )
+    if options.setting:
+        learner = from_setting(options, problem.k, lr)
+    else:
+        network = make_network(options, problem.k)
+        learner = Learner(network, options.init, options.loss, make_optimiser(options, lr), options.batch)
+    return Setup(problem, learner, protocol)
+
+
+def from_setting(options: argparse.Namespace, k: int, lr: float) -> Any:
+    from dataclasses import replace
+
+    from paritylab import settings
+
+    for name in ("network", "width", "degree", "activation", "optimiser"):
+        require(getattr(options, name) is None, f"--setting fixes the network and optimiser; leave out --{name}")
+    paper, colon, name = options.setting.partition(":")
+    if paper != "barak2022" or not colon:
+        raise InvalidInput(f"--setting must be barak2022:NAME with NAME in {', '.join(settings.BARAK2022)},"
+                           f" not {options.setting!r}")
+    learner = settings.barak2022(name, k, lr, options.batch)
+    optimiser = make_optimiser(options, lr, kind="adam" if name == "*iii" else "sgd")
+    return replace(learner, init=options.init, loss=options.loss, optimiser=optimiser)
+
+
+def make_network(options: argparse.Namespace, k: int) -> Any:
+    from paritylab import MLP, DisjointPolyNet, Neuron, PolyNet, Transformer
+
+    kind = options.network or "mlp"
+    if kind not in NETWORKS:
+        raise unknown("network", kind, NETWORKS)
+    uses = {"mlp": ("width", "activation"), "neuron": ("activation",), "polynet": ("degree",),
+            "disjoint-polynet": ("degree",), "transformer": ()}[kind]
+    for name in ("width", "activation", "degree"):
+        require(name in uses or getattr(options, name) is None, f"a {kind} has no --{name}")
+    if kind == "mlp":
+        return MLP(options.width or 10, options.activation or "relu")
+    if kind == "neuron":
+        return Neuron(options.activation or f"sinusoid:{k}")
+    if kind == "transformer":
+        return Transformer()
+    return (PolyNet if kind == "polynet" else DisjointPolyNet)(options.degree or k)
+
+
+def make_optimiser(options: argparse.Namespace, lr: float, kind: str | None = None) -> Any:
+    from paritylab import SGD, Adam, SignSGD
+
+    kind = kind or options.optimiser or "sgd"
+    if kind not in OPTIMISERS:
+        raise unknown("optimiser", kind, OPTIMISERS)
+    common = {"lr": lr, "schedule": options.schedule, "noise": options.gradient_noise}
+    if kind == "sgd":
+        return SGD(**common, weight_decay=options.weight_decay, decay_form=options.decay_form)
+    require(options.weight_decay == 0, f"--weight-decay belongs to sgd, not {kind}")
+    return (Adam if kind == "adam" else SignSGD)(**common)
+
+
+def draw(results: list[Any], out: Path) -> list[Path]:
+    from paritylab import plots
+
+    figure = plots.survival_plot({f"lr {r.setup.learner.optimiser.lr:g}": r.records for r in results})
+    return plots.save(figure, out / f"survival-{results[0].setup.id}")

@@ -1,0 +1,58 @@
+"""An argument parser whose errors are one line, with the nearest known option suggested."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import re
+from pathlib import Path
+from typing import Any, NoReturn
+
+from paritylab.errors import InvalidInput
+
+
+class Parser(argparse.ArgumentParser):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("formatter_class", argparse.ArgumentDefaultsHelpFormatter)
+        super().__init__(*args, allow_abbrev=False, **kwargs)
+
+    def error(self, message: str) -> NoReturn:
+        raise InvalidInput(self._improve(message))
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        options, rest = self.parse_known_args(args, namespace)
+        if rest:
+            command = getattr(options, "parser", self)
+            command.error(f"unrecognized arguments: {' '.join(rest)}")
+        return options
+
+    def _improve(self, message: str) -> str:
+        if found := re.match(r"unrecognized arguments: (\S+)", message):
+            known = [option for action in self._actions for option in action.option_strings]
+            near = difflib.get_close_matches(found[1].split("=")[0], known, n=1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            return f"unknown option {found[1]}{hint}; '{self.prog} --help' lists them"
+        return message
+
+
+def add_common(parser: Parser, run: Any) -> None:
+    """What every command takes."""
+    parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="where results are kept")
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    parser.set_defaults(run=run, parser=parser)
+
+
+def print_json(value: Any) -> None:
+    print(json.dumps(value, allow_nan=False))
+
+
+def count(text: str) -> int:
+    """A whole number, also written as 1e6 or 1_000_000."""
+    try:
+        value = float(text.replace("_", ""))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"not a whole number: {text!r}") from None
+    if value != value or abs(value) == float("inf") or value != int(value):
+        raise argparse.ArgumentTypeError(f"not a whole number: {text!r}")
+    return int(value)

@@ -1,0 +1,118 @@
+"""``paritylab results``: what the store holds."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from typing import Any
+
+from paritylab.cli.parser import Parser, add_common, count, print_json
+from paritylab.errors import InvalidInput, require
+
+COLUMNS = ("setup_id", "n", "k", "network", "batch", "lr", "engine", "seed", "runs", "solved", "p10", "median", "p90")
+
+
+def add(commands: Any) -> None:
+    parser: Parser = commands.add_parser(
+        "results",
+        help="list and query what the store holds",
+        description="One line for each Setup, engine and seed in the store under --out; with --records, one line for"
+        " each run.",
+    )
+    parser.add_argument("--setup", metavar="ID", help="only this Setup (the beginning of its id is enough)")
+    parser.add_argument("--n", type=count, help="only problems with this many inputs")
+    parser.add_argument("--k", type=count, help="only supports of this size")
+    parser.add_argument("--engine", help="only this engine's records")
+    parser.add_argument("--seed", type=count, help="only this seed")
+    parser.add_argument("--records", action="store_true", help="every run instead of summaries")
+    parser.add_argument("--csv", action="store_true", help="comma-separated values instead of a table")
+    add_common(parser, run)
+
+
+def run(options: argparse.Namespace) -> None:
+    from paritylab.store import Store
+
+    require(not (options.json and options.csv), "--json and --csv exclude each other")
+    root = options.out / "store"
+    if not root.exists():
+        raise InvalidInput(f"there is no store at {root}; 'paritylab measure --out {options.out}' makes one")
+    rows = list(select(Store(root), options))
+    if options.json:
+        print_json({"store": str(root), "results": rows})
+    elif options.csv:
+        write_csv(rows)
+    else:
+        print_table(rows, "records" if options.records else "results")
+
+
+def select(store: Any, options: argparse.Namespace) -> Any:
+    """The rows asked for, as plain dictionaries."""
+    from paritylab import statistics
+
+    for setup_id, setup in store.setups():
+        problem, learner = setup["problem"], setup["learner"]
+        wanted = {"n": options.n, "k": options.k}
+        if any(value is not None and problem.get(name) != value for name, value in wanted.items()):
+            continue
+        if options.setup and not setup_id.startswith(options.setup):
+            continue
+        frame = store.frame(setup_id, options.engine, options.seed)
+        for (engine, seed), _ in sorted(frame.group_by("engine", "seed")):
+            records = store.records(setup_id, engine, seed)
+            if options.records:
+                kept = frame.filter(engine=engine, seed=seed)
+                yield from kept.with_columns(kept["accuracy", "loss"].fill_nan(None)).to_dicts()
+                continue
+            summary = statistics.summary(records).to_dict()
+            yield {
+                "setup_id": setup_id,
+                "n": problem["n"],
+                "k": problem["k"],
+                "network": describe(learner["network"]),
+                "batch": learner["batch"],
+                "lr": learner["optimiser"]["lr"],
+                "engine": engine,
+                "seed": seed,
+                **summary,
+                "setup": setup,
+            }
+
+
+def describe(network: dict[str, Any]) -> str:
+    """A network's JSON in a few words: ``mlp 10 relu``.
+
+    >>> describe({"type": "mlp", "width": 10, "activation": "relu", "output_bias": True})
+    'mlp 10 relu'
+    """
+    words = [network["type"]]
+    for name, value in sorted(network.items(), reverse=True):
+        if name not in ("type", "output_bias"):
+            words.append("x".join(map(str, value)) if isinstance(value, list) else str(value))
+    return " ".join(words)
+
+
+def write_csv(rows: list[dict[str, Any]]) -> None:
+    flat = [{name: value for name, value in row.items() if name != "setup"} for row in rows]
+    writer = csv.DictWriter(sys.stdout, list(flat[0]) if flat else list(COLUMNS))
+    writer.writeheader()
+    writer.writerows(flat)
+
+
+def print_table(rows: list[dict[str, Any]], what: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    names = [name for name in COLUMNS if what == "results"] or (list(rows[0]) if rows else [])
+    table = Table(box=None, pad_edge=False)
+    for name in names:
+        table.add_column(name, justify="left" if name in ("setup_id", "network", "engine", "status") else "right")
+    for row in rows:
+        table.add_row(*(shown(row[name]) for name in names))
+    Console(soft_wrap=True).print(table if rows else f"no {what} match")
+
+
+def shown(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:g}" if isinstance(value, float) else str(value)

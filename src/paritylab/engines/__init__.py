@@ -1,0 +1,88 @@
+"""Engines: train many Runs at once. ``train`` is the one way in."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from paritylab.engines import lanes, loop
+from paritylab.engines.jax_engine import JaxPool, default_slots
+from paritylab.engines.work import Job as Job
+from paritylab.engines.work import Outcomes, Queue
+from paritylab.errors import InvalidInput, unknown
+from paritylab.records import Records
+from paritylab.setup import Setup
+
+ENGINES = ("auto", "jax", "lanes")
+
+
+class EngineNotice(UserWarning):
+    """Something about the choice of engine that a user would want to know."""
+
+
+def choose(setup: Setup, engine: str = "auto") -> str:
+    """The engine that will train this Setup: the one asked for, or the faster of those that can.
+
+    >>> from paritylab.problems import Parity
+    >>> choose(Setup(Parity(n=30, k=3)), "jax")
+    'jax'
+    """
+    if engine not in ENGINES:
+        raise unknown("engine", engine, ENGINES)
+    if engine == "jax":
+        return engine
+    why_not = lanes.refusal(setup)
+    if engine == "auto" and (why_not or jax.default_backend() != "cpu"):
+        return "jax"
+    if lanes.kernel() is None:
+        missing = "the native engine 'lanes' was not built (no C++ compiler when paritylab was installed)"
+        if engine == "lanes":
+            raise InvalidInput(f"{missing}; allowed here: auto, jax")
+        warnings.warn(f"{missing}; using 'jax', about ten times slower here", EngineNotice, stacklevel=2)
+        return "jax"
+    if why_not:
+        raise InvalidInput(f"engine 'lanes' cannot train this: {why_not}; use 'jax' or 'auto'")
+    return "lanes"
+
+
+def make_pool(queue: Queue, engine: str, threads: int | None = None, slots: int | None = None, **options: Any) -> Any:
+    """Slots for the runs of a queue, on a chosen engine ('jax' or 'lanes')."""
+    program = queue.jobs[0].setup.program
+    if engine == "jax":
+        return JaxPool(program, slots or default_slots(program, len(queue)), **options)
+    longest = max(job.setup.protocol.max_steps for job in queue.jobs)
+    return lanes.LanesPool(program, longest, threads or os.cpu_count() or 1, **options)
+
+
+def train(
+    jobs: Sequence[Job],
+    engine: str = "auto",
+    threads: int | None = None,
+    slots: int | None = None,
+) -> Iterator[list[tuple[int, Records]]]:
+    """Train all runs of jobs that share one program; yields, a few times a second, what has ended since.
+
+    Each item is a list of (job number, Records). Closing the iterator ends the training.
+    """
+    queue = Queue(jobs)
+    if len(queue) == 0:
+        return
+    pool = make_pool(queue, choose(jobs[0].setup, engine), threads, slots)
+    for outcomes in loop.train(queue, pool):
+        yield queue.split(outcomes)
+
+
+def final_params(jobs: Sequence[Job], engine: str = "auto", **options: Any) -> tuple[Records, Any]:
+    """Train all runs and return their Records and final params, in order of jobs and runs."""
+    queue = Queue(jobs)
+    pool = make_pool(queue, choose(jobs[0].setup, engine), keep_params=True, **options)
+    parts: list[Outcomes] = [part for part in loop.train(queue, pool) if len(part.records)]
+    records = Records.concatenate([part.records for part in parts])
+    order = records.run.argsort()
+    params = jax.tree.map(lambda *leaves: np.concatenate(leaves)[order], *(p.params for p in parts))
+    return records.take(order), params

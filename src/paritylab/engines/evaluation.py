@@ -1,0 +1,90 @@
+"""Checks of accuracy for the JAX engine, with exact screening.
+
+At a check only one question matters: does a run make more errors on its evaluation sample than allowed? Almost every
+run answers with its first few inputs. The others, few, are gathered and walk through the sample in blocks until they
+fail or reach its end; the answer is the one a full evaluation would give.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from paritylab import rng
+from paritylab.setup import Setup
+
+FIRST, BLOCK = 32, 128
+
+
+class Evaluation:
+    """The checks of one program with a given number of slots."""
+
+    def __init__(self, program: Setup, slots: int) -> None:
+        self._program = program
+        self._size = program.protocol.eval_size
+        self._allowed = program.protocol.allowed_errors
+        sliceable = program.problem.inputs is None  # the first inputs are then a part of the first block
+        self._screens = sliceable and self._allowed < FIRST // 2 and self._size > FIRST
+        self._gathered = max(1, slots // 16) if self._screens else slots
+
+    def passed(self, slots: Any, asked: Any) -> Any:
+        """Which of the ``asked`` slots make at most the allowed number of errors."""
+        if self._screens:
+            errors = jax.lax.cond(
+                jnp.any(asked),
+                lambda: jax.vmap(lambda slot: self._errors(slot, 0, FIRST)[0])(slots),
+                lambda: jnp.zeros(asked.shape, jnp.int32),
+            )
+            asked = asked & (errors <= self._allowed)
+        count = asked.shape[0]
+
+        def body(carry: Any) -> Any:
+            passed, left = carry
+            (where,) = jnp.nonzero(left, size=self._gathered, fill_value=count)
+            chosen = jax.tree.map(lambda leaf: leaf[jnp.minimum(where, count - 1)], slots)
+            good = self._walk(chosen, where < count)
+            return passed.at[where].set(good, mode="drop"), left.at[where].set(False, mode="drop")
+
+        passed, _ = jax.lax.while_loop(lambda carry: jnp.any(carry[1]), body, (jnp.zeros_like(asked), asked))
+        return passed
+
+    def _walk(self, slots: Any, asked: Any) -> Any:
+        """Blocks of the sample, until every asked slot has failed or the sample ends."""
+
+        def going(carry: Any) -> Any:
+            block, errors = carry
+            return (block * BLOCK < self._size) & jnp.any(asked & (errors <= self._allowed))
+
+        def body(carry: Any) -> Any:
+            block, errors = carry
+            more = jax.vmap(lambda slot: self._errors(slot, block, BLOCK)[0])(slots)
+            return block + 1, errors + more
+
+        start = (jnp.int32(0), jnp.zeros(asked.shape, jnp.int32))
+        _, errors = jax.lax.while_loop(going, body, start)
+        return asked & (errors <= self._allowed)
+
+    def full(self, slots: Any) -> tuple[Any, Any]:
+        """Accuracy and mean loss of each slot over the whole sample."""
+
+        def body(block: Any, totals: Any) -> Any:
+            errors, losses = jax.vmap(lambda slot: self._errors(slot, block, BLOCK))(slots)
+            return totals[0] + errors, totals[1] + losses
+
+        count = slots.key.shape[0]
+        start = (jnp.zeros(count, jnp.int32), jnp.zeros(count, jnp.float32))
+        errors, losses = jax.lax.fori_loop(0, -(-self._size // BLOCK), body, start)
+        return 1 - errors / self._size, losses / self._size
+
+    def _errors(self, slot: Any, block: Any, size: int) -> tuple[Any, Any]:
+        """Errors and summed loss of one slot on a block of its sample; f = 0 and NaN are errors."""
+        problem, learner, protocol = self._program.problem, self._program.learner, self._program.protocol
+        key = jax.random.fold_in(rng.stream(slot.key, rng.EVALUATION), slot.step if protocol.fresh else 0)
+        drawn = problem.draw_block(key, block, size)
+        y = problem.labels(drawn, slot.mask)
+        f = learner.network.apply(slot.params, problem.signs(drawn))
+        inside = block * size + jnp.arange(size) < self._size
+        losses = jnp.where(inside, learner.loss(f, y), 0.0)
+        return jnp.sum(inside & ~(f * y > 0)), jnp.sum(losses)

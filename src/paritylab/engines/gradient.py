@@ -1,0 +1,105 @@
+"""One update of one run, for the JAX engine: its batch, its gradient, its optimiser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from paritylab import rng
+from paritylab.setup import Setup
+
+
+ORDER_POSITIONS = 2**16
+
+
+class Step(NamedTuple):
+    """One update, ``update(slot, order)``.
+
+    ``orders(key, step)`` says which examples the next ``block`` updates use; updates are made in such blocks because
+    shuffling a sample costs more than an update.
+    """
+
+    block: int
+    orders: Callable[[Any, Any], Any]
+    update: Callable[[Any, Any], Any]
+
+
+def make_step(program: Setup) -> tuple[Step, Callable[..., Any]]:
+    """The update of a program, and the function that draws a run's finite sample (``()`` for an online stream)."""
+    problem, learner = program.problem, program.learner
+    optimiser, network, batch = learner.optimiser, learner.network, learner.batch
+    noisy = problem.noise > 0
+
+    def flipped(labels: Any, key: Any, flip: Any) -> Any:
+        return jnp.where(jax.random.bits(key, labels.shape) < flip, -labels, labels) if noisy else labels
+
+    def online(slot: Any, order: Any) -> tuple[Any, Any]:
+        drawn = problem.draw(jax.random.fold_in(rng.stream(slot.key, rng.DATA), slot.step), batch)
+        label_key = jax.random.fold_in(rng.stream(slot.key, rng.LABELS), slot.step)
+        return drawn, flipped(problem.labels(drawn, slot.mask), label_key, slot.flip)
+
+    def make_sample(key: Any, flip: Any, mask: Any) -> Any:
+        if problem.sample is None:
+            return ()
+        root = rng.stream(key, rng.SAMPLE)
+        drawn = problem.draw(jax.random.fold_in(root, 0), problem.sample)
+        return drawn, flipped(problem.labels(drawn, mask), jax.random.fold_in(root, 1), flip)
+
+    def finite(slot: Any, order: Any) -> tuple[Any, Any]:
+        return slot.sample[0][order], slot.sample[1][order]
+
+    def gradient(slot: Any, order: Any) -> Any:
+        drawn, labels = (online if problem.sample is None else finite)(slot, order)
+        x = problem.signs(drawn)
+        return jax.grad(lambda params: jnp.mean(learner.loss(network.apply(params, x), labels)))(slot.params)
+
+    def update(slot: Any, order: Any) -> tuple[Any, Any]:
+        g = gradient(slot, order)
+        if optimiser.noise > 0:
+            g = add_noise(g, jax.random.fold_in(rng.stream(slot.key, rng.NOISE), slot.step), slot.noise)
+        scheduled = slot.lr * optimiser.schedule(slot.step)
+        lr = jax.tree.map(lambda rate: scheduled * rate, optimiser.layer_rates(slot.params))
+        return optimiser.move(g, slot.optimiser, slot.params, lr, slot.step)
+
+    block = max(1, min(program.protocol.eval_every, ORDER_POSITIONS // batch))
+    return Step(block, make_orders(program, block), update), make_sample
+
+
+def add_noise(gradient: Any, key: Any, tau: Any) -> Any:
+    """Independent N(0, tau^2) on every coordinate; each array of the tree draws from its own key."""
+    leaves, tree = jax.tree.flatten(gradient)
+    noised = [g + tau * jax.random.normal(jax.random.fold_in(key, i), g.shape) for i, g in enumerate(leaves)]
+    return jax.tree.unflatten(tree, noised)
+
+
+def make_orders(program: Setup, updates: int) -> Callable[[Any, Any], Any]:
+    """``orders(key, step)``: for each of the next ``updates`` updates, its examples' positions in the sample.
+
+    With replacement each update draws afresh. Otherwise the updates walk through an endless row of permutations, one
+    for each pass over the sample.
+    """
+    problem, batch = program.problem, program.learner.batch
+    m = problem.sample
+
+    def online(key: Any, step: Any) -> Any:
+        return ()
+
+    def with_replacement(key: Any, step: Any) -> Any:
+        root = rng.stream(key, rng.ORDER)
+        draw = jax.vmap(lambda t: jax.random.bits(jax.random.fold_in(root, t), (batch,)) % m)
+        return draw(step + jnp.arange(updates))
+
+    def in_passes(key: Any, step: Any) -> Any:
+        root = rng.stream(key, rng.ORDER)
+        passes = updates * batch // m + 2
+        first, offset = jnp.divmod(step * batch, m)
+        shuffle = jax.vmap(lambda e: jnp.argsort(jax.random.bits(jax.random.fold_in(root, e), (m,)), stable=True))
+        row = shuffle(first + jnp.arange(passes)).reshape(-1)
+        return jax.lax.dynamic_slice(row, (offset,), (updates * batch,)).reshape(updates, batch)
+
+    if m is None:
+        return online
+    return with_replacement if problem.replacement else in_passes

@@ -1,0 +1,244 @@
+"""The general engine: any network, loss and optimiser, compiled by JAX and vectorised over slots.
+
+Each slot carries its own run: key, learning rate, target, noise, step. One compiled call advances all slots by several
+checks; between calls finished runs leave and new ones enter, so nothing is recompiled while a sweep lasts.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from paritylab.engines.evaluation import Evaluation
+from paritylab.engines.gradient import make_step
+from paritylab.engines.work import Outcomes, Rows, initial_params
+from paritylab.records import CENSORED, DIVERGED, SOLVED, Records
+from paritylab.setup import Setup
+
+EMPTY, ACTIVE = -2, -1  # beside the final statuses SOLVED, CENSORED, DIVERGED
+CALL_SECONDS = 0.2
+
+
+class Slots(NamedTuple):
+    """The state of all slots; every leaf has a leading axis of slots."""
+
+    params: Any
+    optimiser: Any
+    sample: Any  # the finite training sample, or ()
+    key: Any
+    lr: Any
+    noise: Any
+    flip: Any
+    mask: Any
+    max_steps: Any
+    step: Any
+    streak: Any
+    status: Any
+    tag: Any
+
+
+class Compiled(NamedTuple):
+    fresh: Any
+    load: Any
+    advance: Any
+    finish: Any
+
+
+@functools.lru_cache(maxsize=32)
+def compiled(program: Setup, slots: int) -> Compiled:
+    """The compiled functions of one program and number of slots."""
+    protocol = program.protocol
+    step, make_sample = make_step(program)
+    evaluation = Evaluation(program, slots)
+
+    def fresh(rows: Slots) -> Slots:
+        """Rows about to enter, with what is computed from them."""
+        return rows._replace(
+            optimiser=jax.vmap(program.learner.optimiser.start)(rows.params),
+            sample=jax.vmap(make_sample)(rows.key, rows.flip, rows.mask),
+        )
+
+    def load(state: Slots, where: Any, rows: Slots) -> Slots:
+        return jax.tree.map(lambda old, new: old.at[where].set(new, mode="drop"), state, fresh(rows))
+
+    def until_check(state: Slots) -> Slots:
+        """Up to ``eval_every`` updates of every active slot; no more than the slot with the most left needs."""
+        left = jnp.where(state.status == ACTIVE, state.max_steps - state.step, 0)
+        updates = jnp.minimum(protocol.eval_every, left.max())
+
+        def block(carry: Any) -> Any:
+            done, state = carry
+            orders = jax.vmap(step.orders)(state.key, state.step)
+            count = jnp.minimum(step.block, updates - done)
+            return done + count, jax.lax.fori_loop(0, count, functools.partial(once, orders), state)
+
+        return jax.lax.while_loop(lambda carry: carry[0] < updates, block, (jnp.int32(0), state))[1]
+
+    def once(orders: Any, i: Any, state: Slots) -> Slots:
+        """One update of every slot that is active and below its step limit."""
+        going = (state.status == ACTIVE) & (state.step < state.max_steps)
+        order = jax.tree.map(lambda o: o[:, i], orders)
+        params, optimiser = jax.vmap(step.update)(state, order)
+        keep = functools.partial(select, going)
+        return state._replace(
+            params=jax.tree.map(keep, params, state.params),
+            optimiser=jax.tree.map(keep, optimiser, state.optimiser),
+            step=state.step + going,
+        )
+
+    def judge(state: Slots) -> Slots:
+        """Give every active slot its status after a check."""
+        active = state.status == ACTIVE
+        finite = jax.vmap(all_finite)(state.params)
+        passed = evaluation.passed(state, active & finite)
+        streak = jnp.where(passed, state.streak + 1, 0)
+        status = jnp.where(state.step >= state.max_steps, CENSORED, ACTIVE)
+        status = jnp.where(streak >= protocol.consecutive, SOLVED, status)
+        status = jnp.where(finite, status, DIVERGED)
+        return state._replace(
+            streak=jnp.where(active, streak, state.streak), status=jnp.where(active, status, state.status)
+        )
+
+    def advance(state: Slots, checks: Any, quota: Any) -> tuple[Slots, Any]:
+        """At most ``checks`` checks; returns early once ``quota`` slots have finished, with the updates done."""
+        before = state.step.sum()
+
+        def going(carry: Any) -> Any:
+            i, state = carry
+            return (i < checks) & ((state.status >= 0).sum() < quota) & jnp.any(state.status == ACTIVE)
+
+        def body(carry: Any) -> Any:
+            i, state = carry
+            return i + 1, judge(until_check(state))
+
+        _, state = jax.lax.while_loop(going, body, (jnp.int32(0), state))
+        return state, state.step.sum() - before
+
+    def finish(state: Slots, where: Any) -> tuple[Slots, Any, Any, Any]:
+        """Full evaluation of the slots ``where``, which become empty."""
+        chosen = jax.tree.map(lambda leaf: leaf[where], state)
+        accuracy, mean_loss = evaluation.full(chosen)
+        emptied = state._replace(status=state.status.at[where].set(EMPTY, mode="drop"))
+        return emptied, chosen, accuracy, mean_loss
+
+    return Compiled(
+        fresh=fresh,
+        load=jax.jit(load, donate_argnums=0),
+        advance=jax.jit(advance, donate_argnums=0),
+        finish=jax.jit(finish, donate_argnums=0),
+    )
+
+
+def select(condition: Any, yes: Any, no: Any) -> Any:
+    """``where`` over the leading axis."""
+    return jnp.where(condition.reshape((-1,) + (1,) * (yes.ndim - 1)), yes, no)
+
+
+def all_finite(params: Any) -> Any:
+    leaves = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(params)]
+    return functools.reduce(jnp.logical_and, leaves)
+
+
+def default_slots(program: Setup, runs: int) -> int:
+    """Enough slots to keep the device busy, no more than the runs need, a power of two."""
+    leaves = jax.tree.leaves(jax.eval_shape(program.params, jax.random.key(0)))
+    params = sum(leaf.size for leaf in leaves)
+    work = 4 * params + program.learner.batch * (program.problem.n + params // max(program.problem.n, 1))
+    budget = 2**19 if jax.default_backend() == "cpu" else 2**29
+    most = max(1, min(budget // work, 2**16))
+    return min(1 << (most.bit_length() - 1), 1 << max(runs - 1, 0).bit_length())
+
+
+class JaxPool:
+    """Slots of one program on the default JAX device."""
+
+    def __init__(self, program: Setup, slots: int, keep_params: bool = False) -> None:
+        self.slots = slots
+        self.model_steps = 0
+        self._keep = keep_params
+        self._program = program
+        self._compiled = compiled(program, slots)
+        self._checks = 1
+        self._state = self._blank()
+        self._status = np.full(slots, EMPTY)
+
+    @property
+    def room(self) -> int:
+        return int(np.sum(self._status == EMPTY))
+
+    @property
+    def busy(self) -> bool:
+        return self.room < self.slots
+
+    def _blank(self) -> Slots:
+        words = self._program.problem.words
+        rows = Rows(
+            tag=np.zeros(self.slots, np.int64),
+            key=np.zeros((self.slots, 2), np.uint32),
+            lr=np.zeros(self.slots, np.float32),
+            noise=np.zeros(self.slots, np.float32),
+            flip=np.zeros(self.slots, np.uint32),
+            mask=np.zeros((self.slots, words), np.uint32),
+            max_steps=np.zeros(self.slots, np.int64),
+        )
+        shapes = jax.eval_shape(self._compiled.fresh, self._entering(rows))
+        blank = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+        return blank._replace(status=jnp.full(self.slots, EMPTY, jnp.int32))
+
+    def _entering(self, rows: Rows) -> Slots:
+        """Rows as slots, padded to the number of slots so that ``load`` is compiled once."""
+        pad = np.resize(np.arange(len(rows)), self.slots)
+        return Slots(
+            params=initial_params(self._program, rows.key[pad]),
+            optimiser=(),
+            sample=(),
+            key=jnp.asarray(rows.key[pad]),
+            lr=jnp.asarray(rows.lr[pad]),
+            noise=jnp.asarray(rows.noise[pad]),
+            flip=jnp.asarray(rows.flip[pad]),
+            mask=jnp.asarray(rows.mask[pad]),
+            max_steps=jnp.asarray(rows.max_steps[pad], jnp.int32),
+            step=jnp.zeros(self.slots, jnp.int32),
+            streak=jnp.zeros(self.slots, jnp.int32),
+            status=jnp.full(self.slots, ACTIVE, jnp.int32),
+            tag=jnp.asarray(rows.tag[pad], jnp.int32),
+        )
+
+    def load(self, rows: Rows) -> None:
+        where = np.flatnonzero(self._status == EMPTY)[: len(rows)]
+        nowhere = np.full(self.slots - len(where), self.slots)
+        target = jnp.asarray(np.concatenate([where, nowhere]), jnp.int32)
+        self._state = self._compiled.load(self._state, target, self._entering(rows))
+        self._status[where] = ACTIVE
+
+    def advance(self, more: bool) -> Outcomes:
+        quota = max(1, self.slots // 8) if more else self.slots + 1
+        start = time.perf_counter()
+        self._state, done = self._compiled.advance(self._state, jnp.int32(self._checks), jnp.int32(quota))
+        self.model_steps += int(done)
+        elapsed = time.perf_counter() - start
+        if elapsed < CALL_SECONDS / 2:
+            self._checks = min(2 * self._checks, 2**20)
+        elif elapsed > CALL_SECONDS:
+            self._checks = max(1, self._checks // 2)
+        self._status = np.array(self._state.status)
+        return self._collect(np.flatnonzero(self._status >= 0))
+
+    def _collect(self, where: np.ndarray) -> Outcomes:
+        if len(where) == 0:
+            return Outcomes(Records.empty())
+        count = len(where)
+        padded = np.concatenate([where, np.full(self.slots - count, where[0])])
+        self._state, chosen, accuracy, mean_loss = self._compiled.finish(self._state, jnp.asarray(padded))
+        self._status[where] = EMPTY
+        status, steps = np.asarray(chosen.status)[:count], np.asarray(chosen.step)[:count]
+        t_c = np.where(status == SOLVED, steps, -1)
+        tags = np.asarray(chosen.tag)[:count]
+        records = Records(tags, status, t_c, steps, np.asarray(accuracy)[:count], np.asarray(mean_loss)[:count])
+        params = jax.tree.map(lambda leaf: np.asarray(leaf[:count]), chosen.params) if self._keep else None
+        return Outcomes(records, params)

@@ -1,0 +1,134 @@
+"""The native CPU engine for the shallow families: sixteen runs in the lanes of one vector register.
+
+The kernel (``native/``) owns the slots and refills them by itself; this module says what it can train, hands it runs
+with their initial params, and collects the outcomes.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+from paritylab.engines.work import Outcomes, Rows, initial_params
+from paritylab.networks import MLP, Neuron, PolyNet
+from paritylab.optimisers import SGD
+from paritylab.records import Records
+from paritylab.setup import Setup
+
+CALL_SECONDS = 0.2
+STOCK_BYTES = 2**26  # initial params waiting in the kernel's stock
+
+
+def kernel() -> Any | None:
+    """The compiled module, or None where it was not built."""
+    try:
+        return importlib.import_module("paritylab._lanes")
+    except ImportError:
+        return None
+
+
+def refusal(setup: Setup) -> str | None:
+    """Why the kernel cannot train this Setup, or None if it can."""
+    network, optimiser = setup.learner.network, setup.learner.optimiser
+    if setup.problem.inputs is not None:
+        return "it draws uniform inputs only"
+    if type(network) not in (MLP, Neuron, PolyNet):
+        return f"it has no {type(network).__name__}"
+    if isinstance(network, MLP) and (len(network.widths) > 1 or not network.output_bias):
+        return "its MLPs have one hidden layer and an output bias"
+    if isinstance(network, (MLP, Neuron)) and network.activation.native is None:  # type: ignore[union-attr]
+        return f"it has no activation {network.activation.spec}"  # type: ignore[union-attr]
+    if setup.learner.loss.native is None:  # type: ignore[union-attr]
+        return f"it has no loss {setup.learner.loss.spec}"  # type: ignore[union-attr]
+    if type(optimiser) is not SGD:
+        return f"it has no {type(optimiser).__name__}"
+    return None
+
+
+def pool_arguments(program: Setup, longest: int) -> dict[str, Any]:
+    """The kernel's description of a program whose longest run has ``longest`` steps."""
+    network, loss = program.learner.network, program.learner.loss
+    optimiser, problem, protocol = program.learner.optimiser, program.problem, program.protocol
+    family = {MLP: "mlp", Neuron: "neuron", PolyNet: "polynet"}[type(network)]
+    activation, numbers = network.activation.native if family != "polynet" else ("power", (1.0,))
+    rates = tuple(optimiser.rates or (1.0, 1.0))
+    steps = np.arange(longest)
+    schedule = None if optimiser.schedule.constant else np.asarray(optimiser.schedule(steps), np.float32)
+    plain = optimiser.decay_form == "plain"
+    return {
+        "n": problem.n,
+        "family": family,
+        "width": {"mlp": lambda: network.width, "neuron": lambda: 1, "polynet": lambda: network.degree}[family](),
+        "batch": program.learner.batch,
+        "activation": activation,
+        "activation_params": [float(x) for x in numbers],
+        "loss": loss.native[0],
+        "loss_params": [float(x) for x in loss.native[1]],
+        "schedule": schedule,
+        "rates": (float(rates[0]), float(rates[-1])),
+        "decay_coupled": 0.0 if plain else float(optimiser.weight_decay),
+        "decay_plain": float(optimiser.weight_decay) if plain else 0.0,
+        "sample": problem.sample or 0,
+        "replacement": problem.replacement,
+        "eval_every": protocol.eval_every,
+        "eval_size": protocol.eval_size,
+        "eval_fresh": protocol.fresh,
+        "allowed_errors": protocol.allowed_errors,
+        "consecutive": protocol.consecutive,
+    }
+
+
+class LanesPool:
+    """Slots of one program in the native kernel, on ``threads`` cores."""
+
+    def __init__(
+        self,
+        program: Setup,
+        longest: int,
+        threads: int,
+        keep_params: bool = False,
+        isa: str = "auto",
+        layout: str = "auto",
+    ) -> None:
+        module = kernel()
+        assert module is not None, "choose() offers this engine only where the kernel was built"
+        arguments = pool_arguments(program, longest)
+        self._pool = module.Pool(**arguments, keep_params=keep_params, threads=threads, isa=isa, layout=layout)
+        self._program = program
+        self._keep = keep_params
+        self._mlp = arguments["family"] == "mlp"
+        self._most = max(16, STOCK_BYTES // (4 * arguments["width"] * (program.problem.n + 2)))
+        self._wanted = 2 * self._pool.slots
+
+    @property
+    def room(self) -> int:
+        return max(0, min(self._wanted, self._most) - self._pool.stock)
+
+    @property
+    def busy(self) -> bool:
+        return self._pool.stock + self._pool.active > 0
+
+    @property
+    def model_steps(self) -> int:
+        return self._pool.model_steps
+
+    def load(self, rows: Rows) -> None:
+        layers = initial_params(self._program, rows.key)
+        count = len(rows)
+        w, b = (np.asarray(layers[0][name], np.float32) for name in ("w", "b"))
+        u = np.asarray(layers[1]["w"], np.float32)[..., 0] if self._mlp else np.zeros_like(b)
+        c = np.asarray(layers[1]["b"], np.float32)[:, 0] if self._mlp else np.zeros(count, np.float32)
+        self._pool.add(rows.tag, rows.key, w, b, u, c, rows.lr, rows.noise, rows.flip, rows.mask, rows.max_steps)
+
+    def advance(self, more: bool) -> Outcomes:
+        ended = self._pool.advance(CALL_SECONDS)
+        records = Records(*(ended[name] for name in ("tag", "status", "t_c", "steps", "accuracy", "loss")))
+        self._wanted = 2 * self._pool.slots + 2 * len(records)  # enough in stock for the next call
+        return Outcomes(records, self._params(ended) if self._keep else None)
+
+    def _params(self, ended: dict[str, np.ndarray]) -> Any:
+        """Final params in the network's own structure."""
+        hidden = {"w": ended["W"], "b": ended["b"]}
+        return [hidden, {"w": ended["u"][..., None], "b": ended["c"][:, None]}] if self._mlp else [hidden]

@@ -1,0 +1,233 @@
+"""Inits: the law of one initial weight, by spec or as a user's sampler.
+
+A law is stated unscaled (``perturbed-rademacher:0.1`` is a sign plus N(0, 0.01)); each layer multiplies it by a scale
+that depends on its fan-in and fan-out. Biases follow the law and scale of their layer's weights.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from paritylab import specs
+from paritylab.errors import InvalidInput, require
+
+Sampler = Callable[[Any, tuple[int, ...]], Any]
+Characteristic = Callable[[np.ndarray], np.ndarray]
+Scale = Callable[[int, int], float]
+Layers = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Init:
+    """The distribution of one initial weight.
+
+    ``sample(key, shape)`` draws unscaled weights, ``characteristic(t)`` is their characteristic function E exp(itw)
+    (None where weights of one unit depend on each other), ``scale(fan_in, fan_out)`` the factor of a layer.
+    """
+
+    spec: str
+    sample: Sampler = field(compare=False, repr=False)
+    characteristic: Characteristic | None = field(default=None, compare=False, repr=False)
+    scale: Scale = field(default=lambda fan_in, fan_out: 1.0, compare=False, repr=False)
+    mirrored: bool = field(default=False, repr=False)
+    biased: bool = field(default=True, repr=False)
+
+    def dense(self, key: Any, fan_in: int, fan_out: int) -> dict[str, Any]:
+        """Weights (fan_in, fan_out) and biases (fan_out,) of one layer."""
+        weight_key, bias_key = jax.random.split(key)
+        scale = self.scale(fan_in, fan_out)
+        bias = scale * self.sample(bias_key, (fan_out,)) if self.biased else jnp.zeros(fan_out)
+        return {"w": scale * self.sample(weight_key, (fan_in, fan_out)), "b": bias}
+
+    def layers(self, key: Any, sizes: tuple[int, ...]) -> Layers:
+        """The layers of a network with these sizes, input first; pairs of units mirrored where the law says so."""
+        keys = jax.random.split(key, len(sizes) - 1)
+        layers = [self.dense(k, a, b) for k, a, b in zip(keys, sizes[:-1], sizes[1:], strict=True)]
+        return mirror(layers) if self.mirrored else layers
+
+
+def mirror(layers: Layers) -> Layers:
+    """Make the network zero everywhere: each unit of the last hidden layer gets a twin with the opposite sign."""
+    *below, hidden, output = layers
+    half, odd = divmod(hidden["b"].shape[0], 2)
+    require(odd == 0, f"mirrored pairs need an even last hidden width, not {2 * half + 1}")
+    twin = {name: jnp.concatenate([value[..., :half]] * 2, axis=-1) for name, value in hidden.items()}
+    weights = jnp.concatenate([output["w"][:half], -output["w"][:half]])
+    return [*below, twin, {"w": weights, "b": jnp.zeros_like(output["b"])}]
+
+
+def fan_in_scale(gain: float) -> Scale:
+    """Variance gain^2 / fan_in for a law of variance 1."""
+    return lambda fan_in, fan_out: gain / math.sqrt(fan_in)
+
+
+def _uniform(key: Any, shape: tuple[int, ...]) -> Any:
+    return jax.random.uniform(key, shape, minval=-1.0, maxval=1.0)
+
+
+def _normal(key: Any, shape: tuple[int, ...]) -> Any:
+    return jax.random.normal(key, shape)
+
+
+def _signs(key: Any, shape: tuple[int, ...]) -> Any:
+    return 1.0 - 2.0 * (jax.random.bits(key, shape) & 1).astype(jnp.float32)
+
+
+def _sphere(key: Any, shape: tuple[int, ...]) -> Any:
+    draws = jax.random.normal(key, shape)
+    return draws / jnp.linalg.norm(draws, axis=0, keepdims=True)
+
+
+def _sinc(t: np.ndarray) -> np.ndarray:
+    return np.sinc(np.asarray(t) / math.pi)
+
+
+def uniform() -> Init:
+    """U(-1, 1), unscaled."""
+    return Init("uniform", _uniform, _sinc)
+
+
+def torch() -> Init:
+    """PyTorch's default for linear layers: weights and biases U(-c, c), c = 1/sqrt(fan_in)."""
+    return replace(uniform(), spec="torch", scale=fan_in_scale(1.0))
+
+
+def xavier() -> Init:
+    """Xavier uniform: U(-c, c), c = sqrt(6 / (fan_in + fan_out))."""
+    return replace(uniform(), spec="xavier", scale=lambda fan_in, fan_out: math.sqrt(6 / (fan_in + fan_out)))
+
+
+def gaussian() -> Init:
+    """N(0, 1), scaled to variance 1/fan_in."""
+    return Init("gaussian", _normal, lambda t: np.exp(-np.square(t) / 2), fan_in_scale(1.0))
+
+
+def kaiming() -> Init:
+    """Kaiming Gaussian: N(0, 2/fan_in)."""
+    return replace(gaussian(), spec="kaiming", scale=fan_in_scale(math.sqrt(2)))
+
+
+def rademacher() -> Init:
+    """Fair signs, scaled to 1/sqrt(fan_in). ``sign`` is the same law."""
+    return Init("rademacher", _signs, lambda t: np.cos(t), fan_in_scale(1.0))
+
+
+def perturbed_rademacher(sigma: float) -> Init:
+    """A sign plus N(0, sigma^2), scaled to variance 1/fan_in.
+
+    >>> float(perturbed_rademacher(0.0).characteristic(np.array(np.pi)))
+    -1.0
+    """
+    require(sigma >= 0, f"the perturbation must be at least 0, not {sigma:g}")
+
+    def sample(key: Any, shape: tuple[int, ...]) -> Any:
+        signs, noise = jax.random.split(key)
+        return _signs(signs, shape) + sigma * _normal(noise, shape)
+
+    spec = specs.render("perturbed-rademacher", (sigma,))
+    scale = fan_in_scale(1 / math.sqrt(1 + sigma**2))
+    return Init(spec, sample, lambda t: np.cos(t) * np.exp(-np.square(sigma * t) / 2), scale)
+
+
+def uniform_perturbed(sigma: float) -> Init:
+    """A sign plus a uniform of standard deviation sigma, scaled to variance 1/fan_in."""
+    require(sigma >= 0, f"the perturbation must be at least 0, not {sigma:g}")
+    width = math.sqrt(3) * sigma
+
+    def sample(key: Any, shape: tuple[int, ...]) -> Any:
+        signs, noise = jax.random.split(key)
+        return _signs(signs, shape) + width * _uniform(noise, shape)
+
+    spec = specs.render("uniform-perturbed", (sigma,))
+    scale = fan_in_scale(1 / math.sqrt(1 + sigma**2))
+    return Init(spec, sample, lambda t: np.cos(t) * _sinc(width * np.asarray(t)), scale)
+
+
+def sparse_rademacher(s: float) -> Init:
+    """A sign, or 0 with probability s; scaled to variance 1/fan_in."""
+    require(0 <= s < 1, f"the sparsity must be in [0, 1), not {s:g}")
+
+    def sample(key: Any, shape: tuple[int, ...]) -> Any:
+        signs, kept = jax.random.split(key)
+        return _signs(signs, shape) * (jax.random.uniform(kept, shape) >= s)
+
+    spec = specs.render("sparse-rademacher", (s,))
+    return Init(spec, sample, lambda t: s + (1 - s) * np.cos(t), fan_in_scale(1 / math.sqrt(1 - s)))
+
+
+def discrete(*points: float) -> Init:
+    """Uniform over the given points, scaled to second moment 1/fan_in: ``discrete(-2, -1, 1, 2)``."""
+    require(len(points) > 0 and any(points), "a discrete init needs at least one point that is not 0")
+    values = np.asarray(points, float)
+
+    def sample(key: Any, shape: tuple[int, ...]) -> Any:
+        return jnp.asarray(values, jnp.float32)[jax.random.randint(key, shape, 0, len(values))]
+
+    def characteristic(t: np.ndarray) -> np.ndarray:
+        phases = np.multiply.outer(np.asarray(t), values)
+        real, imaginary = np.cos(phases).mean(-1), np.sin(phases).mean(-1)
+        return real if np.allclose(sorted(values), sorted(-values)) else real + 1j * imaginary
+
+    spec = specs.render("discrete", tuple(float(p) for p in points))
+    return Init(spec, sample, characteristic, fan_in_scale(1 / math.sqrt(np.mean(values**2))))
+
+
+def sphere(radius: float = 1.0) -> Init:
+    """Each unit's weight vector uniform on the sphere of this radius; biases 0."""
+    require(radius > 0, f"the radius must be positive, not {radius:g}")
+    return Init(specs.render("sphere", (radius,)), _sphere, None, lambda fan_in, fan_out: radius, biased=False)
+
+
+def mirrored(law: str | Init | Sampler) -> Init:
+    """The given law, with the last hidden layer's units in pairs of opposite output sign: the network starts at 0."""
+    base = init(law)
+    return replace(base, spec=f"mirrored {base.spec}", mirrored=True)
+
+
+def custom(sample: Sampler, characteristic: Characteristic | None = None, scale: Scale | None = None) -> Init:
+    """A law of the user's own: ``sample(key, shape)``, and optionally its characteristic function and layer scale."""
+    return Init(specs.fingerprint(sample), sample, characteristic, scale or fan_in_scale(1.0))
+
+
+LAWS: dict[str, tuple[Callable[..., Init], int, int]] = {
+    "torch": (torch, 0, 0),
+    "xavier": (xavier, 0, 0),
+    "kaiming": (kaiming, 0, 0),
+    "sign": (lambda: replace(rademacher(), spec="sign"), 0, 0),
+    "uniform": (uniform, 0, 0),
+    "rademacher": (rademacher, 0, 0),
+    "gaussian": (gaussian, 0, 0),
+    "perturbed-rademacher": (perturbed_rademacher, 1, 1),
+    "uniform-perturbed": (uniform_perturbed, 1, 1),
+    "sparse-rademacher": (sparse_rademacher, 1, 1),
+    "discrete": (discrete, 1, 999),
+    "sphere": (sphere, 0, 1),
+}
+
+
+def init(given: str | Init | Sampler) -> Init:
+    """The init a user means by a spec such as ``perturbed-rademacher:0.1``, or by a sampler of their own.
+
+    A leading ``mirrored`` asks for pairs of opposite output sign: ``mirrored kaiming``.
+
+    >>> init("discrete:-2,-1,1,2").spec
+    'discrete:-2,-1,1,2'
+    """
+    if isinstance(given, Init):
+        return given
+    if not isinstance(given, str):
+        return custom(given)
+    if given.startswith("mirrored "):
+        return mirrored(given.removeprefix("mirrored "))
+    arities = {name: (fewest, most) for name, (_, fewest, most) in LAWS.items()}
+    name, numbers = specs.parse("init", given, arities)
+    if name == "discrete" and len(set(numbers)) != len(numbers):
+        raise InvalidInput(f"init {given!r}: the points must differ")
+    return LAWS[name][0](*numbers)

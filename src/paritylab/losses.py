@@ -1,0 +1,71 @@
+"""Losses of one output f against one label y in {-1, +1}, by spec or as any function ``loss(f, y)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax.numpy as jnp
+
+from paritylab import specs
+from paritylab.errors import require
+
+Function = Callable[[Any, Any], Any]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss with the name it goes by in files; ``native`` is its kind and numbers in the ``lanes`` engine."""
+
+    spec: str
+    function: Function = field(compare=False, repr=False)
+    native: tuple[str, tuple[float, ...]] | None = field(default=None, compare=False, repr=False)
+
+    def __call__(self, f: Any, y: Any) -> Any:
+        return self.function(f, y)
+
+
+def hinge(margin: float) -> Function:
+    """max(0, margin - y f); its derivative is 0 where the two are equal."""
+    return lambda f, y: jnp.where(y * f < margin, margin - y * f, 0.0)
+
+
+def logistic(scale: float) -> Function:
+    """scale log(1 + exp(-y f))."""
+    return lambda f, y: scale * jnp.logaddexp(0.0, -y * f)
+
+
+def absolute(f: Any, y: Any) -> Any:
+    """|y - f|; its derivative is 0 where the two are equal."""
+    return (f - y) * jnp.sign(f - y)
+
+
+ARITIES = {"hinge": (0, 1), "square": (0, 0), "logistic": (0, 1), "correlation": (0, 0), "l1": (0, 0)}
+
+
+def loss(given: str | Loss | Function) -> Loss:
+    """The loss a user means: ``hinge[:margin]``, ``square``, ``logistic[:scale]``, ``correlation``, ``l1``.
+
+    >>> float(loss("hinge")(0.25, -1.0)), float(loss("hinge:2")(0.25, 1.0))
+    (1.25, 1.75)
+    """
+    if isinstance(given, Loss):
+        return given
+    if not isinstance(given, str):
+        return Loss(specs.fingerprint(given), given)
+    name, numbers = specs.parse("loss", given, ARITIES)
+    spec = specs.render(name, numbers)
+    if name == "hinge":
+        margin = numbers[0] if numbers else 1.0
+        require(margin >= 0, f"the hinge margin must be at least 0, not {margin:g}")
+        return Loss(spec, hinge(margin), ("hinge", (margin,)))
+    if name == "logistic":
+        scale = numbers[0] if numbers else 1.0
+        require(scale > 0, f"the logistic scale must be positive, not {scale:g}")
+        return Loss(spec, logistic(scale), ("logistic", (scale,)))
+    if name == "square":
+        return Loss(spec, lambda f, y: (y - f) ** 2, ("square", ()))
+    if name == "correlation":
+        return Loss(spec, lambda f, y: -y * f, ("correlation", ()))
+    return Loss(spec, absolute, ("l1", ()))

@@ -1,0 +1,65 @@
+"""Multi-layer perceptrons and single neurons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from paritylab.errors import require
+from paritylab.inits import Init
+from paritylab.networks.activations import Activation, activation
+
+
+@dataclass(frozen=True)
+class MLP:
+    """A perceptron with one hidden layer per width and a linear output.
+
+    f(x) = u . sigma(W x + b) + c for one hidden layer. Params are a list of layers ``{"w": (fan_in, fan_out),
+    "b": (fan_out,)}``; without ``output_bias`` the last layer has no ``b``.
+    """
+
+    width: int | Sequence[int] = 10
+    activation: str | Activation | Callable[[Any], Any] = "relu"
+    output_bias: bool = True
+
+    def __post_init__(self) -> None:
+        given = (self.width,) if isinstance(self.width, int) else tuple(self.width)
+        require(len(given) > 0 and all(isinstance(w, int) and w >= 1 for w in given),
+                f"width must be one or more whole numbers of at least 1, not {self.width!r}")
+        object.__setattr__(self, "width", given[0] if len(given) == 1 else given)
+        object.__setattr__(self, "activation", activation(self.activation))
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        return (self.width,) if isinstance(self.width, int) else tuple(self.width)
+
+    def init(self, key: Any, n: int, init: Init) -> Any:
+        layers = init.layers(key, (n, *self.widths, 1))
+        if not self.output_bias:
+            del layers[-1]["b"]
+        return layers
+
+    def apply(self, params: Any, x: Any) -> Any:
+        *hidden, output = params
+        for layer in hidden:
+            x = activation(self.activation)(x @ layer["w"] + layer["b"])
+        f = (x @ output["w"])[..., 0]
+        return f + output["b"][0] if self.output_bias else f
+
+
+@dataclass(frozen=True)
+class Neuron:
+    """A single neuron sigma(w . x + b), without a second layer."""
+
+    activation: str | Activation | Callable[[Any], Any] = "sinusoid:3"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "activation", activation(self.activation))
+
+    def init(self, key: Any, n: int, init: Init) -> Any:
+        return init.layers(key, (n, 1))
+
+    def apply(self, params: Any, x: Any) -> Any:
+        layer = params[0]
+        return activation(self.activation)((x @ layer["w"])[..., 0] + layer["b"][0])

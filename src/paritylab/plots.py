@@ -1,0 +1,307 @@
+"""Figures for one column of a paper: what many Runs did, what one Run did, and measured beside published.
+
+Every function returns a new matplotlib ``Figure`` and leaves matplotlib's global state alone; :func:`save`
+writes it. Colours are those of Okabe and Ito, told apart in grey by line style.
+"""
+
+# matplotlib leaves its keyword arguments untyped.
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from itertools import cycle
+from pathlib import Path
+from typing import Any, NamedTuple, ParamSpec, TypeGuard, TypeVar
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+from paritylab.errors import require
+from paritylab.records import SOLVED, Records
+from paritylab.statistics import Floats, Interval, survival
+
+WIDTH = 3.4
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#000000", "#CC79A7", "#56B4E9", "#E69F00")
+LINES = ("solid", "dashed", "dashdot", "dotted", (0, (6, 1, 1, 1, 1, 1)))
+GREY = "#666666"
+FORMATS = ("png", "svg", "pdf")
+
+_STYLE: Any = {
+    "font.size": 8,
+    "axes.labelsize": 8,
+    "axes.titlesize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "legend.handlelength": 2.4,
+    "legend.labelspacing": 0.3,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "lines.linewidth": 1.2,
+    "pdf.fonttype": 42,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "paritylab",
+}
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _styled(function: Callable[P, R]) -> Callable[P, R]:
+    @wraps(function)
+    def styled(*args: P.args, **kwargs: P.kwargs) -> R:
+        with mpl.rc_context(_STYLE):
+            return function(*args, **kwargs)
+
+    return styled
+
+
+@_styled
+def survival_plot(samples: Mapping[str, Records], level: float = 0.95) -> Figure:
+    """The fraction of runs still unsolved against steps, with confidence bands.
+
+    A cross on a curve marks the steps at which runs were given up without being solved.
+
+    >>> records = Records([0, 1], [0, 1], [10, -1], [10, 20], [1, 0.5], [0, 1])
+    >>> survival_plot({"width 10": records}).axes[0].get_ylabel()
+    'fraction unsolved'
+    """
+    figure = _figure(2.3)
+    axes = figure.add_subplot(xscale="log", xlabel="steps", ylabel="fraction unsolved", ylim=(0, 1.03))
+    curves = {label: survival(records, level) for label, records in samples.items() if len(records)}
+    if not curves:
+        return _say(figure, axes, "no runs")
+    start = _left_end([curve.steps for curve in curves.values()])
+    for (label, curve), colour, line in zip(curves.items(), cycle(COLOURS), cycle(LINES), strict=False):
+        shown = _spread(curve.steps)
+        steps = np.append(start, curve.steps[shown])
+        unsolved, high = (np.append(1.0, y[shown]) for y in (curve.unsolved, curve.high))
+        low = np.append(((1 - level) / 2) ** (1 / len(samples[label])), curve.low[shown])
+        axes.step(steps, unsolved, where="post", color=colour, linestyle=line, label=label)
+        axes.fill_between(steps, low, high, step="post", color=colour, alpha=0.2, linewidth=0)
+        given_up = curve.censored > 0
+        axes.plot(curve.steps[given_up], curve.unsolved[given_up], "+", color=colour, markersize=6, zorder=3)
+    axes.set_xlim(left=start)
+    axes.legend(loc="lower left")
+    return figure
+
+
+@_styled
+def histogram_plot(samples: Mapping[str, Records], reference: float | None = None, bins: int = 40) -> Figure:
+    """The fraction of runs solved in each interval of steps; the legend says how many were not solved.
+
+    ``reference`` is the mean (in steps) of a geometric law to draw beside them: the law of a search without
+    memory, observed at the same steps as the runs.
+
+    >>> records = Records([0, 1], [0, 1], [10, -1], [10, 20], [1, 0.5], [0, 1])
+    >>> histogram_plot({"width 10": records}).axes[0].get_legend().get_texts()[0].get_text()
+    'width 10 (50 % unsolved)'
+    """
+    require(bins >= 1, f"a histogram needs at least one bin, not {bins}")
+    require(reference is None or reference >= 1, "a geometric law has a mean of at least 1 step")
+    figure = _figure(2.3)
+    axes = figure.add_subplot(xlabel="steps to convergence", ylabel="fraction of runs")
+    present = {label: records for label, records in samples.items() if len(records)}
+    solved = {label: records.t_c[records.status == SOLVED] for label, records in present.items()}
+    if sum(len(times) for times in solved.values()) == 0:
+        return _say(figure, axes, "no run was solved" if present else "no runs")
+    edges, spacing = _edges(np.concatenate(list(solved.values())), bins)
+    for (label, times), colour, line in zip(solved.items(), cycle(COLOURS), cycle(LINES), strict=False):
+        runs = len(present[label])
+        counts, _ = np.histogram(times, edges)
+        unsolved = f"{label} ({100 * (1 - len(times) / runs):.3g} % unsolved)"
+        axes.stairs(counts / runs, edges, color=colour, linestyle=line, linewidth=1.2, label=unsolved)
+    if reference is not None:
+        unsolved = (1 - 1 / reference) ** np.maximum(edges - spacing / 2, 0)
+        centres = (edges[:-1] + edges[1:]) / 2
+        label = f"geometric, mean {reference:.6g}"
+        axes.plot(centres, -np.diff(unsolved), color=GREY, linestyle="dotted", label=label)
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    axes.legend(loc="upper right")
+    return figure
+
+
+@_styled
+def training_curve_plot(
+    steps: ArrayLike, loss: ArrayLike, accuracy: ArrayLike, t_c: int | None = None, title: str | None = None
+) -> Figure:
+    """Error and loss of one Run over time; ``t_c`` marks its convergence.
+
+    >>> [axes.get_ylabel() for axes in training_curve_plot([0, 10], [1, 0], [0.5, 1], t_c=10).axes]
+    ['error', 'loss']
+    """
+    figure = _figure(2.6)
+    above = figure.add_subplot(2, 1, 1, ylabel="error")
+    below = figure.add_subplot(2, 1, 2, ylabel="loss", xlabel="steps", sharex=above)
+    above.plot(np.asarray(steps), 1 - np.asarray(accuracy), color=COLOURS[0])
+    below.plot(np.asarray(steps), np.asarray(loss), color=COLOURS[1])
+    above.tick_params(labelbottom=False)
+    above.set_ylim(bottom=0)
+    if not np.any(np.asarray(loss) < 0):
+        below.set_ylim(bottom=0)
+    for axes in (above, below):
+        axes.margins(x=0.02)
+        if t_c is not None:
+            axes.axvline(t_c, color=GREY, linestyle="dotted", linewidth=0.8)
+    if t_c is not None:
+        above.annotate(
+            f"$t_c$ = {t_c}",
+            (t_c, 1),
+            (0, 2),
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=7,
+        )
+    if title is not None:
+        figure.suptitle(title, fontsize=8)
+    figure.align_ylabels()
+    return figure
+
+
+class Compared(NamedTuple):
+    """A row of :func:`comparison_plot`; None (or ``inf``): the value was not reached, or not published."""
+
+    label: str
+    measured: float | None
+    interval: Interval | None
+    published: float | None
+
+
+@_styled
+def comparison_plot(
+    rows: Sequence[Compared | tuple[str, float | None, Interval | None, float | None]],
+    quantity: str = "steps",
+) -> Figure:
+    """Measured values with their intervals beside published ones, on a log axis, first row on top.
+
+    An arrow ends an interval that goes on beyond the axis.
+
+    >>> comparison_plot([("n=30, k=3", 330, (310, 340), 320)]).axes[0].get_xlabel()
+    'steps'
+    """
+    compared = [Compared(*row) for row in rows]
+    figure = _figure(0.75 + 0.22 * max(3, len(compared)))
+    axes = figure.add_subplot(xscale="log", xlabel=quantity, ylim=(len(compared) - 0.4, -0.6))
+    values = [
+        x for row in compared for x in (row.measured, row.published, *(row.interval or ())) if _drawable(x)
+    ]
+    if not values:
+        return _say(figure, axes, "no values")
+    left, right = 0.7 * min(values), 1.4 * max(values)
+    axes.set_xlim(left, right)
+    axes.set_yticks(range(len(compared)), [row.label for row in compared])
+    axes.tick_params(axis="y", length=0, pad=6)
+    axes.spines["left"].set_visible(False)
+    for place, row in enumerate(compared):
+        if row.interval is not None:
+            _draw_interval(axes, place, row.interval)
+        if not _drawable(row.measured):
+            axes.annotate(
+                "not reached",
+                (1, place),
+                (6, 0),
+                xycoords=("axes fraction", "data"),
+                textcoords="offset points",
+                color=COLOURS[0],
+                va="center",
+                fontsize=7,
+            )
+    for marker, colour, size, label in (("o", COLOURS[0], 4, "measured"), ("D", COLOURS[1], 6, "published")):
+        points = [(x, place) for place, row in enumerate(compared) if _drawable(x := getattr(row, label))]
+        fill = colour if label == "measured" else "none"
+        axes.plot(
+            [x for x, _ in points],
+            [place for _, place in points],
+            marker,
+            color=colour,
+            markerfacecolor=fill,
+            markersize=size,
+            label=label,
+        )
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=2, handletextpad=0.2)
+    return figure
+
+
+@_styled
+def save(figure: Figure, path: str | os.PathLike[str]) -> list[Path]:
+    """Write ``path``.png (300 dpi), ``path``.svg and ``path``.pdf, each whole or not at all."""
+    stem = Path(path)
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    written: list[Path] = []
+    for suffix in FORMATS:
+        buffer = io.BytesIO()
+        # No date in the file, so that the same figure gives the same bytes.
+        undated = {} if suffix == "png" else {"Date" if suffix == "svg" else "CreationDate": None}
+        figure.savefig(buffer, format=suffix, dpi=300, metadata=undated)
+        target = stem.with_name(f"{stem.name}.{suffix}")
+        temporary = stem.with_name(f".{uuid.uuid4().hex}.tmp")
+        try:
+            temporary.write_bytes(buffer.getvalue())
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+        written.append(target)
+    return written
+
+
+def _figure(height: float) -> Figure:
+    return Figure(figsize=(WIDTH, height), layout="constrained")
+
+
+def _say(figure: Figure, axes: Axes, text: str) -> Figure:
+    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", color=GREY)
+    axes.set(xticks=[], yticks=[])
+    axes.minorticks_off()
+    return figure
+
+
+def _left_end(curves: Sequence[Floats]) -> float:
+    """Where a log axis should begin: left of the first step, and a decade long at least."""
+    first, last = min(steps[0] for steps in curves), max(steps[-1] for steps in curves)
+    return float(max(0.8, min(0.8 * first, 0.1 * last)))
+
+
+def _spread(steps: Floats, most: int = 1000) -> NDArray[np.int64]:
+    """Indices of at most ``most`` steps, spread evenly on a log axis, so that many runs make a small file."""
+    places = np.log(np.maximum(steps, 1))
+    grid = np.linspace(float(places[0]), float(places[-1]), most)
+    return np.unique(np.searchsorted(places, grid, side="right") - 1)
+
+
+def _edges(times: NDArray[np.int64], bins: int) -> tuple[Floats, int]:
+    """Edges of bins that hold equally many of the steps at which runs are evaluated; the spacing of these.
+
+    Edges lie half a spacing off these steps, so that no bin gathers one step more than its neighbour.
+    """
+    spacing = max(int(np.gcd.reduce(times)), 1)
+    first, last = int(times.min()) // spacing, int(times.max()) // spacing
+    width = math.ceil((last - first + 1) / bins)
+    count = math.ceil((last - first + 1) / width)
+    return spacing * (first - 0.5 + width * np.arange(count + 1, dtype=np.float64)), spacing
+
+
+def _drawable(value: float | None) -> TypeGuard[float]:
+    return value is not None and math.isfinite(value) and value > 0
+
+
+def _draw_interval(axes: Axes, place: int, interval: Interval) -> None:
+    limits = axes.get_xlim()
+    inside = [min(max(end, limits[0]), limits[1]) for end in interval]
+    axes.plot(inside, [place, place], color=COLOURS[0], linewidth=1.2, solid_capstyle="butt")
+    for end, shown, marker in zip(interval, inside, ("<", ">"), strict=True):
+        style = "|" if end == shown else marker
+        axes.plot([shown], [place], style, color=COLOURS[0], markersize=4, clip_on=False)

@@ -1,0 +1,3 @@
+"""Problems: what is learned."""
+
+from paritylab.problems.parity import Parity as Parity

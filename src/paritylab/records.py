@@ -1,0 +1,55 @@
+"""Records: how Runs ended, as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+STATUSES = ("solved", "censored", "diverged")
+SOLVED, CENSORED, DIVERGED = range(3)
+
+
+@dataclass(frozen=True)
+class Records:
+    """The outcomes of many Runs of one Setup, one row each.
+
+    ``status`` indexes :data:`STATUSES`; ``t_c`` is the number of steps to convergence, -1 for a run that was not
+    solved; ``steps`` is the number of updates done when the run ended; ``accuracy`` and ``loss`` were measured
+    then, on the run's evaluation sample.
+    """
+
+    run: np.ndarray
+    status: np.ndarray
+    t_c: np.ndarray
+    steps: np.ndarray
+    accuracy: np.ndarray
+    loss: np.ndarray
+
+    def __post_init__(self) -> None:
+        for name, dtype in zip(COLUMNS, DTYPES, strict=True):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype))
+        if len({len(getattr(self, name)) for name in COLUMNS}) != 1:
+            raise ValueError("the columns of Records must have equal lengths")
+
+    def __len__(self) -> int:
+        return len(self.run)
+
+    @classmethod
+    def empty(cls) -> Records:
+        return cls(*([] for _ in COLUMNS))
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Records]) -> Records:
+        if not parts:
+            return cls.empty()
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS))
+
+    def take(self, which: np.ndarray) -> Records:
+        """The rows that ``which`` (indices or a mask) selects."""
+        return Records(*(getattr(self, name)[which] for name in COLUMNS))
+
+
+COLUMNS = tuple(field.name for field in fields(Records))
+DTYPES = (np.int64, np.int8, np.int64, np.int64, np.float32, np.float32)

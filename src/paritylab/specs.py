@@ -1,0 +1,84 @@
+"""Specs: the one-line names of activations, initialisations, losses and schedules, such as ``zigzag:3``.
+
+A spec is a name, optionally followed by a colon and comma-separated numbers. The same spelling is used in
+Python, on the command line and in files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from paritylab.errors import InvalidInput, unknown
+
+
+def parse(kind: str, text: str, arities: Mapping[str, tuple[int, int]]) -> tuple[str, tuple[float, ...]]:
+    """Split a spec into its name and its numbers; ``arities`` maps each known name to (fewest, most) numbers.
+
+    >>> parse("activation", "zigzag:3", {"relu": (0, 0), "zigzag": (1, 1)})
+    ('zigzag', (3.0,))
+    """
+    name, colon, tail = text.partition(":")
+    if name not in arities:
+        raise unknown(kind, name, arities)
+    try:
+        numbers = tuple(float(part) for part in tail.split(",")) if colon else ()
+    except ValueError:
+        raise InvalidInput(f"{kind} {text!r}: what follows the colon must be numbers separated by commas") from None
+    fewest, most = arities[name]
+    if not fewest <= len(numbers) <= most:
+        count = f"{fewest}" if fewest == most else f"{fewest} to {'any number' if most > 99 else most}"
+        raise InvalidInput(f"{kind} {name!r} takes {count} number(s) after a colon, not {len(numbers)}")
+    if not all(math.isfinite(number) for number in numbers):
+        raise InvalidInput(f"{kind} {text!r}: numbers must be finite")
+    return name, numbers
+
+
+def render(name: str, numbers: tuple[float, ...] = ()) -> str:
+    """The canonical spelling of a spec: whole numbers without a decimal point.
+
+    >>> render("perturbed-rademacher", (0.10,)), render("zigzag", (3.0,))
+    ('perturbed-rademacher:0.1', 'zigzag:3')
+    """
+    if not numbers:
+        return name
+    return name + ":" + ",".join(str(int(x)) if x == int(x) and abs(x) < 1e15 else repr(x) for x in numbers)
+
+
+def whole(kind: str, number: float, least: int = 1) -> int:
+    """``number`` as an integer of at least ``least``."""
+    if number != int(number) or number < least:
+        raise InvalidInput(f"{kind} must be a whole number of at least {least}, not {number:g}")
+    return int(number)
+
+
+def fingerprint(function: Callable[..., Any]) -> str:
+    """A name for a user's function that changes when its code changes: ``module.qualname@digest``.
+
+    It identifies the function in a Setup's JSON (and so in its id); it cannot be turned back into the function. The
+    digest covers the source and what the function captured, not the globals it reads.
+    """
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    digest = hashlib.sha256(_describe(function, 0).encode()).hexdigest()[:12]
+    return f"{getattr(function, '__module__', '?')}.{name}@{digest}"
+
+
+def _describe(value: Any, depth: int) -> str:
+    """A text that is the same in every process and differs when ``value`` does."""
+    code = getattr(value, "__code__", None)
+    if code is not None and depth < 8:
+        try:
+            text = inspect.getsource(value)
+        except (OSError, TypeError):
+            text = repr((code.co_code, code.co_names))
+        captured = [_describe(cell.cell_contents, depth + 1) for cell in value.__closure__ or ()]
+        return repr((text, captured, _describe(value.__defaults__, depth + 1)))
+    if isinstance(value, (tuple, list)):
+        return repr([_describe(item, depth + 1) for item in value])
+    if isinstance(value, Mapping):
+        return repr([(str(key), _describe(item, depth + 1)) for key, item in value.items()])
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))

@@ -1,0 +1,201 @@
+"""Sweeps: Setups in, Results out. Runs already in the store are not repeated; what ends is stored as it comes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from paritylab import engines, statistics
+from paritylab.errors import require
+from paritylab.progress import Bar
+from paritylab.records import SOLVED, Records
+from paritylab.setup import Learner, Protocol, Setup
+
+if TYPE_CHECKING:
+    from paritylab.store import Store
+
+FLUSH_SECONDS = 2.0
+FLUSH_RECORDS = 100_000
+
+
+@dataclass(frozen=True)
+class Result:
+    """The Records of some runs of one Setup, and what they say."""
+
+    setup: Setup
+    engine: str
+    seed: int
+    records: Records
+    seconds: float
+    """Wall time of the sweep that completed these records; what came from the store cost nothing."""
+
+    @property
+    def summary(self) -> statistics.Summary:
+        return statistics.summary(self.records)
+
+    @property
+    def model_steps(self) -> int:
+        """Updates that went into these records."""
+        return int(self.records.steps.sum())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain JSON values."""
+        return {
+            "setup_id": self.setup.id,
+            "engine": self.engine,
+            "seed": self.seed,
+            "lr": self.setup.learner.optimiser.lr,
+            **self.summary.to_dict(),
+            "seconds": round(self.seconds, 3),
+            "model_steps": self.model_steps,
+        }
+
+    def __str__(self) -> str:
+        return str(self.summary)
+
+    def plot(self) -> Any:
+        """The survival curve: the fraction of runs not solved yet, against steps (a matplotlib Figure)."""
+        from paritylab import plots
+
+        problem = self.setup.problem
+        return plots.survival_plot({f"n={problem.n}, k={problem.k}": self.records})
+
+
+@dataclass
+class _Collector:
+    """The new Records of one job, and which of them are on disk."""
+
+    job: engines.Job
+    parts: list[Records] = field(default_factory=list)
+    pending: list[Records] = field(default_factory=list)
+
+    def add(self, records: Records) -> None:
+        self.parts.append(records)
+        self.pending.append(records)
+
+    def flush(self, store: Store | None, engine: str) -> None:
+        if store is not None and self.pending:
+            setup = self.job.setup
+            store.append(setup.id, setup.to_json(), engine, self.job.seed, Records.concatenate(self.pending))
+        self.pending.clear()
+
+
+def sweep(
+    setups: Sequence[Setup],
+    runs: int | range = 1000,
+    seed: int = 0,
+    engine: str = "auto",
+    threads: int | None = None,
+    store: Store | None = None,
+    progress: bool | None = None,
+) -> list[Result]:
+    """Measure several Setups; those with one program (say, a grid of learning rates) train together.
+
+    Args:
+        setups: what to measure; Results come back in this order.
+        runs: how many runs of each, or their numbers.
+        seed: the root of all random numbers.
+        engine: ``auto``, ``jax`` or ``lanes``.
+        threads: cores for the native engine; all of them unless said.
+        store: where Records are kept and looked up; None keeps nothing.
+        progress: a bar on standard error; by default only on a terminal.
+    """
+    numbers = np.arange(runs) if isinstance(runs, int) else np.asarray(runs)
+    require(isinstance(runs, range) or runs >= 0, f"runs must be at least 0, not {runs}")
+    require(len(numbers) == 0 or numbers.min() >= 0, "run numbers must be at least 0")
+    require(0 <= seed < 2**32, f"seed must be in 0..2^32-1, not {seed}")
+    for setup in setups:
+        setup.check()
+    chosen = [engines.choose(setup, engine) for setup in setups]
+    known = [_stored(store, setup, name, seed, numbers) for setup, name in zip(setups, chosen, strict=True)]
+    jobs = [
+        engines.Job(setup, seed, np.setdiff1d(numbers, have.run)) for setup, have in zip(setups, known, strict=True)
+    ]
+    start = time.perf_counter()
+    new: list[Records] = [Records.empty()] * len(jobs)
+    title = "training" if len(setups) == 1 else f"training {len(setups)} setups"
+    with Bar(title, sum(len(job.runs) for job in jobs), progress) as bar:
+        for group in _groups(jobs, chosen):
+            members = [jobs[i] for i in group]
+            for i, records in zip(group, _train(members, chosen[group[0]], threads, store, bar, new), strict=True):
+                new[i] = records
+    seconds = time.perf_counter() - start
+    results = []
+    for setup, name, have, more in zip(setups, chosen, known, new, strict=True):
+        records = Records.concatenate([have, more])
+        results.append(Result(setup, name, seed, records.take(np.argsort(records.run)), seconds))
+    return results
+
+
+def measure(
+    problem: Any,
+    learner: Learner | None = None,
+    protocol: Protocol | None = None,
+    runs: int | range = 1000,
+    **options: Any,
+) -> Result:
+    """Train many networks on a problem and report how long they took; ``options`` as in :func:`sweep`.
+
+    >>> from paritylab import Parity, Protocol
+    >>> result = measure(Parity(n=8, k=2), protocol=Protocol(eval_size=128), runs=20, engine="jax")
+    >>> result.summary.solved
+    20
+    """
+    setup = Setup(problem, learner or Learner(), protocol or Protocol())
+    return sweep([setup], runs, **options)[0]
+
+
+def _stored(store: Store | None, setup: Setup, engine: str, seed: int, numbers: np.ndarray) -> Records:
+    if store is None:
+        return Records.empty()
+    records = store.records(setup.id, engine, seed)
+    return records.take(np.isin(records.run, numbers))
+
+
+def _groups(jobs: Sequence[engines.Job], chosen: Sequence[str]) -> Iterable[list[int]]:
+    """Positions of the jobs that train together: one engine, one program."""
+    groups: dict[Any, list[int]] = {}
+    for i, (job, engine) in enumerate(zip(jobs, chosen, strict=True)):
+        if len(job.runs):
+            groups.setdefault((engine, job.setup.program), []).append(i)
+    return groups.values()
+
+
+def _train(
+    jobs: Sequence[engines.Job],
+    engine: str,
+    threads: int | None,
+    store: Store | None,
+    bar: Bar,
+    before: Sequence[Records],
+) -> list[Records]:
+    """Train one group; its Records reach the store every few seconds, and whatever happens at the end."""
+    collectors = [_Collector(job) for job in jobs]
+    done = sum(len(records) for records in before)
+    solved = sum(int(np.sum(records.status == SOLVED)) for records in before)
+    steps, start, flushed = 0, time.perf_counter(), time.perf_counter()
+    try:
+        for ended in engines.train(jobs, engine, threads):
+            for index, records in ended:
+                collectors[index].add(records)
+                done += len(records)
+                solved += int(np.sum(records.status == SOLVED))
+                steps += int(records.steps.sum())
+            now = time.perf_counter()
+            bar.show(done, f"solved {solved}, {steps / (now - start):.2g} model-steps/s")
+            waiting = sum(len(part) for collector in collectors for part in collector.pending)
+            if now - flushed > FLUSH_SECONDS or waiting > FLUSH_RECORDS:
+                for collector in collectors:
+                    collector.flush(store, engine)
+                flushed = now
+    finally:
+        for collector in collectors:
+            collector.flush(store, engine)
+    if store is not None:
+        for job in jobs:
+            store.compact(job.setup.id, engine, job.seed)
+    return [Records.concatenate(collector.parts) for collector in collectors]

@@ -1,0 +1,439 @@
+"""The native kernel against an independent float64 implementation, and against itself.
+
+The reference takes the parameters the kernel had before a step and makes that step in float64, with random numbers from
+jax.random; so every step is judged by itself and rounding errors cannot pile up.
+"""
+
+import math
+
+import jax
+import numpy as np
+import pytest
+
+_lanes = pytest.importorskip("paritylab._lanes")
+
+INF = math.inf
+ISAS = _lanes.supported_isas()
+STREAMS = {"data": 1, "labels": 2, "evaluation": 3, "sample": 4, "order": 5, "noise": 6}
+DEFAULTS = dict(
+    n=5, family="mlp", width=3, batch=4, disjoint=False, activation="clip", activation_params=[INF],
+    loss="hinge", loss_params=[1.0], schedule=None, rates=(1.0, 1.0), decay_coupled=0.0, decay_plain=0.0,
+    sample=0, replacement=True, random_labels=False, eval_every=10, eval_size=64, eval_fresh=False,
+    allowed_errors=0, consecutive=1, keep_params=True, threads=1, isa="auto", layout="auto",
+)  # fmt: skip
+ACTIVATIONS = [
+    ("clip", [INF]), ("clip", [0.7]), ("power", [1]), ("power", [3]), ("zigzag", [2]), ("zigzag", [3]),
+    ("triangle", [3]), ("polynomial", [0.1, -0.5, 0.3, 0.2]), ("sinusoid", [1.3, 2.0]), ("gelu", []),
+]  # fmt: skip
+LOSSES = [("hinge", [0.8]), ("square", []), ("logistic", [1.5]), ("correlation", []), ("l1", [])]
+
+
+# --- the reference -------------------------------------------------------------------------------------------------
+
+
+def activate(name, p, z):
+    """Value and derivative."""
+    if name == "clip":
+        return np.clip(z, 0, p[0]), ((z > 0) & (z < p[0])).astype(float)
+    if name == "power":
+        return z ** p[0], p[0] * z ** (p[0] - 1)
+    if name in ("zigzag", "triangle"):
+        s = (z - p[0]) / 2
+        m = np.floor(s) if name == "triangle" else np.clip(np.floor(s), -p[0], -1)
+        sign = 1 - 2 * (m % 2)
+        return sign * (1 - 2 * (s - m)), -sign
+    if name == "polynomial":
+        poly = np.polynomial.Polynomial(p)
+        return poly(z), poly.deriv()(z)
+    if name == "sinusoid":
+        angle = np.pi / 2 * (p[0] * z - p[1])
+        return np.cos(angle), -np.pi / 2 * p[0] * np.sin(angle)
+    cdf = 0.5 * (1 + np.vectorize(math.erf)(z / math.sqrt(2)))
+    return z * cdf, cdf + z * np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+
+
+def lose(name, p, f, y):
+    """Value and derivative with respect to f."""
+    if name == "hinge":
+        return np.maximum(0, p[0] - y * f), np.where(y * f < p[0], -y, 0)
+    if name == "square":
+        return (y - f) ** 2, 2 * (f - y)
+    if name == "logistic":
+        return p[0] * np.logaddexp(0, -y * f), -p[0] * y / (1 + np.exp(y * f))
+    if name == "correlation":
+        return -y * f, -y
+    return np.abs(y - f), np.sign(f - y)
+
+
+def network(cfg, theta, x):
+    """Output f (..., samples), and a function from d loss / d f to the gradients of the summed loss."""
+    z = x @ theta["W"] + theta["b"][..., None, :]
+    if cfg["family"] == "polynet":
+        f = z.prod(-1)
+        others = np.stack([np.delete(z, i, -1).prod(-1) for i in range(z.shape[-1])], -1)
+        head = lambda g: (g[..., None] * others, {})
+    else:
+        h, slope = activate(cfg["activation"], cfg["activation_params"], z)
+        if cfg["family"] == "neuron":
+            f = h[..., 0]
+            head = lambda g: (g[..., None] * slope, {})
+        else:
+            f = (h * theta["u"][..., None, :]).sum(-1) + theta["c"][..., None]
+            head = lambda g: (
+                g[..., None] * slope * theta["u"][..., None, :],
+                {"u": (g[..., None] * h).sum(-2), "c": g.sum(-1)},
+            )
+
+    def backward(g):
+        dz, gradients = head(g)
+        return {"W": np.swapaxes(x, -1, -2) @ dz, "b": dz.sum(-2), **gradients}
+
+    return f, backward
+
+
+def one_step(cfg, theta, x, y, lr, steps, noise):
+    """theta, x and y have a leading axis: the steps. lr is the run's rate, noise a dict of tau * xi."""
+    f, backward = network(cfg, theta, x)
+    gradients = backward(lose(cfg["loss"], cfg["loss_params"], f, y)[1] / cfg["batch"])
+    schedule = np.ones(len(steps)) if cfg["schedule"] is None else cfg["schedule"][steps].astype(float)
+    new = dict(theta)
+    for name, gradient in gradients.items():
+        rate = cfg["rates"][name in ("u", "c")]
+        lr_l = (lr * schedule * rate).reshape((-1,) + (1,) * (gradient.ndim - 1))
+        keep = 1 - lr_l * cfg["decay_coupled"] - (cfg["decay_plain"] if rate else 0)
+        new[name] = theta[name] * keep - lr_l * (gradient + noise.get(name, 0))
+    if cfg["disjoint"]:
+        new["W"] = new["W"] * sees(cfg)
+    return new
+
+
+def sees(cfg):
+    n, r = cfg["n"], cfg["width"]
+    j, i = np.arange(n)[:, None], np.arange(r)
+    return (j >= i * n // r) & (j < (i + 1) * n // r)
+
+
+def stream(key, name):
+    return jax.random.fold_in(jax.random.wrap_key_data(np.asarray(key, np.uint32)), STREAMS[name])
+
+
+def bits(key, *shape):
+    return np.asarray(jax.random.bits(key, shape, "uint32"))
+
+
+def bits_of_steps(key, steps, *shape):
+    keys = jax.vmap(jax.random.fold_in, (None, 0))(key, np.asarray(steps, np.uint32))
+    return np.asarray(jax.vmap(lambda k: jax.random.bits(k, shape, "uint32"))(keys))
+
+
+def signs(words, n):
+    return 1.0 - 2.0 * ((words[..., np.arange(n) // 32] >> (np.arange(n) % 32).astype(np.uint32)) & 1)
+
+
+def parity(words, mask):
+    return 1.0 - 2.0 * (np.bitwise_count(words & mask).sum(-1) % 2)
+
+
+def batches(cfg, run, steps):
+    """Inputs and labels of these steps."""
+    n, B, m, words = cfg["n"], cfg["batch"], cfg["sample"], len(run["mask"])
+    if m == 0:
+        data = bits_of_steps(stream(run["key"], "data"), steps, B, words)
+        y = parity(data, run["mask"])
+        extra = bits_of_steps(stream(run["key"], "labels"), steps, B)
+        if cfg["random_labels"]:
+            y = 1.0 - 2.0 * (extra & 1)
+        else:
+            y = np.where(extra < run["flip"], -y, y)
+        return signs(data, n), y
+    key = stream(run["key"], "sample")
+    data = bits(jax.random.fold_in(key, 0), m, words)
+    labels = parity(data, run["mask"])
+    labels = np.where(bits(jax.random.fold_in(key, 1), m) < run["flip"], -labels, labels)
+    order = stream(run["key"], "order")
+    if cfg["replacement"]:
+        index = bits_of_steps(order, steps, B) % m
+    else:
+        passes = range(((max(steps) + 1) * B + m - 1) // m)
+        endless = np.argsort(bits_of_steps(order, passes, m), axis=1, kind="stable").ravel()
+        index = endless[np.asarray(steps)[:, None] * B + np.arange(B)]
+    return signs(data[index], n), labels[index]
+
+
+# --- the kernel ----------------------------------------------------------------------------------------------------
+
+
+def words_of(positions, n):
+    mask = np.zeros((n + 31) // 32, np.uint32)
+    for j in positions:
+        mask[j // 32] |= np.uint32(1 << (j % 32))
+    return mask
+
+
+def make_run(cfg, seed=0, lr=0.05, tau=0.0, flip=0, scale=1.0):
+    rng = np.random.default_rng(seed)
+    n, r = cfg["n"], cfg["width"]
+    W = rng.uniform(-1, 1, (n, r)) * scale / math.sqrt(n if not cfg["disjoint"] else n / r)
+    start = {"W": W * (sees(cfg) if cfg["disjoint"] else 1), "b": rng.uniform(0.1, 1, r) * scale}
+    start |= {"u": rng.uniform(-1, 1, r), "c": rng.uniform(-1, 1)}
+    start = {name: np.asarray(value, np.float32) for name, value in start.items()}
+    support = rng.choice(n, 3, replace=False)
+    key = rng.integers(0, 2**32, 2, dtype=np.uint32)
+    return dict(start=start, key=key, lr=np.float32(lr), tau=np.float32(tau), flip=flip, mask=words_of(support, n))
+
+
+def add(pool, runs, tags, max_steps):
+    columns = {name: np.stack([r["start"][name] for r in runs]) for name in "Wbuc"}
+    pool.add(
+        tag=np.asarray(tags, np.int64),
+        key=np.stack([r["key"] for r in runs]),
+        lr=np.array([r["lr"] for r in runs], np.float32),
+        tau=np.array([r["tau"] for r in runs], np.float32),
+        flip=np.array([r["flip"] for r in runs], np.uint32),
+        mask=np.stack([r["mask"] for r in runs]),
+        max_steps=np.asarray(max_steps, np.int64),
+        **columns,
+    )
+
+
+def trajectory(cfg, run, steps):
+    """The kernel's records of the same run stopped after 1, 2, ..., steps updates."""
+    pool = _lanes.Pool(**cfg)
+    add(pool, [run] * steps, range(1, steps + 1), range(1, steps + 1))
+    return pool.advance(60.0)
+
+
+def check_steps(run_options=None, steps=50, isas=("auto",), layouts=None, **options):
+    cfg = DEFAULTS | dict(eval_every=10**6, eval_size=8) | options
+    run = make_run(cfg, **(run_options or {}))
+    times = np.arange(steps)
+    x, y = batches(cfg, run, times)
+    names = "Wbuc" if cfg["family"] == "mlp" else "Wb"
+    noise = {}
+    if run["tau"] > 0:
+        keys = jax.vmap(jax.random.fold_in, (None, 0))(stream(run["key"], "noise"), times.astype(np.uint32))
+        for name in names:
+            shape, leaf = run["start"][name].shape, "bWcu".index(name)
+            normal = jax.vmap(lambda k: jax.random.normal(jax.random.fold_in(k, leaf), shape))
+            noise[name] = run["tau"] * np.asarray(normal(keys), float)
+    for isa in isas:
+        for layout in layouts or (("lanes", "within") if cfg["family"] == "mlp" else ("lanes",)):
+            got = trajectory(cfg | dict(isa=isa, layout=layout), run, steps)
+            assert list(got["tag"]) == list(times + 1)
+            before = {k: np.concatenate([run["start"][k][None], got[k][:-1]]).astype(float) for k in "Wbuc"}
+            expected = one_step(cfg, before, x, y, float(run["lr"]), times, noise)
+            for name in names:
+                scale = max(1e-3, np.abs(expected[name]).max())
+                assert np.isfinite(expected[name]).all()
+                assert np.abs(got[name] - expected[name]).max() < 1e-4 * scale, (name, isa, layout)
+                assert np.abs(got[name] - before[name]).max() > 0 or cfg["rates"][name in "uc"] == 0
+
+
+# --- tests ---------------------------------------------------------------------------------------------------------
+
+
+def test_threefry_is_that_of_jax():
+    for seed in range(3):
+        key = jax.random.key(seed)
+        data = tuple(int(w) for w in jax.random.key_data(key))
+        for number in (0, 1, 6, 2**31, 2**32 - 1):
+            folded = jax.random.fold_in(key, np.uint32(number))
+            assert list(_lanes.fold_in(data, number)) == list(np.asarray(jax.random.key_data(folded)))
+        assert (_lanes.random_bits(data, 24) == bits(key, 4, 6).ravel()).all()
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda p: p[0])
+@pytest.mark.parametrize("activation", ACTIVATIONS, ids=lambda p: f"{p[0]}{p[1]}")
+def test_steps_of_mlp_and_neuron(activation, loss):
+    n = (5, 33, 70)[(ACTIVATIONS.index(activation) + LOSSES.index(loss)) % 3]
+    options = dict(activation=activation[0], activation_params=activation[1], loss=loss[0], loss_params=loss[1], n=n)
+    run_options = dict(scale=0.5, lr=0.01) if activation[0] in ("power", "polynomial") else {}
+    check_steps(run_options, family="mlp", width=7, **options)
+    check_steps(run_options, family="neuron", width=1, **options)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda p: p[0])
+@pytest.mark.parametrize("disjoint", [False, True])
+def test_steps_of_polynet(loss, disjoint):
+    for n, width in ((5, 3), (33, 4), (70, 13)):
+        options = dict(run_options=dict(scale=0.8, lr=0.02), n=n, width=width, disjoint=disjoint)
+        check_steps(family="polynet", loss=loss[0], loss_params=loss[1], **options)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("batch", [1, 2, 7, 32, 33, 70])
+def test_steps_of_all_shapes(isa, batch):
+    for n, width in ((5, 1), (31, 2), (32, 11), (33, 3), (40, 64), (64, 23), (70, 17)):
+        check_steps(isas=[isa], n=n, width=width, batch=batch, steps=10)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_steps_with_options(isa):
+    isas = [isa]
+    for batch in (1, 8, 40):
+        check_steps({"flip": 2**30}, isas=isas, n=33, batch=batch)
+        check_steps(random_labels=True, isas=isas, n=33, batch=batch)
+        check_steps({"tau": 0.3}, isas=isas, n=33, width=9, batch=batch)
+        check_steps(decay_coupled=0.3, decay_plain=0.01, rates=(0.5, 2.0), isas=isas, batch=batch)
+        check_steps(decay_plain=0.01, rates=(1.0, 0.0), isas=isas, batch=batch)
+        check_steps(rates=(0.0, 1.0), isas=isas, batch=batch)
+        check_steps(schedule=np.linspace(1, 0.1, 50, dtype=np.float32), isas=isas, batch=batch)
+        for replacement in (True, False):
+            check_steps({"flip": 2**29}, sample=30, replacement=replacement, n=40, batch=batch, isas=isas)
+    check_steps({"tau": 0.1}, family="polynet", disjoint=True, n=33, width=3, isas=isas)
+    check_steps({"tau": 0.1}, family="neuron", width=1, n=33, isas=isas)
+
+
+def evaluation(cfg, run, theta, t):
+    """Accuracy and mean loss on the evaluation sample after t updates."""
+    key = jax.random.fold_in(stream(run["key"], "evaluation"), t if cfg["eval_fresh"] else 0)
+    words = bits(key, cfg["eval_size"], len(run["mask"]))
+    y = parity(words, run["mask"])
+    f, _ = network(cfg, {k: v.astype(float) for k, v in theta.items()}, signs(words, cfg["n"]))
+    return np.mean(y * f > 0), np.mean(lose(cfg["loss"], cfg["loss_params"], f, y)[0])
+
+
+@pytest.mark.parametrize("layout", ["lanes", "within"])
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda p: p[0])
+def test_evaluation(loss, layout):
+    for fresh in (False, True):
+        cfg = DEFAULTS | dict(n=40, width=20, eval_size=101, eval_fresh=fresh, loss=loss[0], loss_params=loss[1])
+        cfg["layout"] = layout
+        run = make_run(cfg)
+        got = trajectory(cfg, run, 5)
+        for i in range(5):
+            accuracy, loss_value = evaluation(cfg, run, {k: got[k][i] for k in "Wbuc"}, i + 1)
+            assert got["accuracy"][i] == pytest.approx(accuracy, abs=1e-12)
+            assert got["loss"][i] == pytest.approx(loss_value, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_when_a_run_is_solved(fresh):
+    cfg = DEFAULTS | dict(n=6, width=16, batch=16, eval_every=10**6, eval_size=50, eval_fresh=fresh)
+    run = make_run(cfg, seed=1, lr=0.3)
+    accuracy = trajectory(cfg, run, 400)["accuracy"]  # after 1, 2, ... updates
+    for every, allowed, consecutive in ((1, 0, 1), (7, 3, 1), (10, 5, 3), (3, 0, 4), (150, 0, 5)):
+        streak, expected = 0, -1
+        for t in range(1, 401):
+            if t % every == 0 or t == 400:
+                streak = streak + 1 if round(50 * (1 - accuracy[t - 1])) <= allowed else 0
+                if streak == consecutive and expected < 0:
+                    expected = t
+        pool = _lanes.Pool(**cfg | dict(eval_every=every, allowed_errors=allowed, consecutive=consecutive))
+        add(pool, [run], [9], [400])
+        record = pool.advance(10)
+        assert (record["tag"][0], record["t_c"][0]) == (9, expected)
+        assert record["status"][0] == (1 if expected < 0 else 0)
+        steps = 400 if expected < 0 else expected
+        assert record["steps"][0] == steps
+        assert record["accuracy"][0] == accuracy[steps - 1]
+    assert accuracy.max() == 1
+
+
+def many_runs(cfg, count=75):
+    rng = np.random.default_rng(5)
+    runs = [
+        make_run(cfg, seed=i, lr=0.3 * rng.random(), tau=0.1 * (i % 5 == 0), flip=2**28 * (i % 3 == 0))
+        for i in range(count)
+    ]
+    return runs, rng.integers(1, 300, count)
+
+
+def records(cfg, runs, max_steps, chunks=1, seconds=60.0):
+    pool = _lanes.Pool(**cfg)
+    parts = []
+    for chunk in np.array_split(np.arange(len(runs)), chunks):
+        add(pool, [runs[i] for i in chunk], chunk, max_steps[chunk])
+        parts.append(pool.advance(seconds))
+    while pool.stock + pool.active:
+        parts.append(pool.advance(seconds))
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    order = np.argsort(joined["tag"])
+    return {name: column[order].tobytes() for name, column in joined.items()}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        dict(n=33, width=12, batch=5, eval_every=20),
+        dict(n=20, width=5, batch=1, eval_every=7, layout="lanes"),
+        dict(n=20, width=21, batch=40, layout="within", activation="gelu", activation_params=[]),
+        dict(n=12, width=9, batch=8, sample=50, replacement=False, eval_every=64),
+        dict(n=12, width=4, batch=8, family="polynet", loss="logistic", decay_coupled=0.01, eval_fresh=True),
+    ],
+    ids=["online", "single", "within", "sample", "polynet"],
+)
+def test_records_do_not_depend_on_company(options):
+    cfg = DEFAULTS | dict(eval_size=32, allowed_errors=5) | options
+    runs, max_steps = many_runs(cfg)
+    expected = records(cfg, runs, max_steps)
+    for threads in (2, 3):
+        assert records(cfg | dict(threads=threads), runs, max_steps) == expected
+    assert records(cfg, runs, max_steps, chunks=4) == expected
+    assert records(cfg | dict(threads=2), runs, max_steps, chunks=75, seconds=0.0005) == expected
+    assert records(cfg, runs, max_steps, seconds=0.01) == expected
+    if "avx512" in ISAS:
+        assert records(cfg | dict(isa="avx2"), runs, max_steps) == expected
+
+
+def test_discard_forgets_runs_waiting_and_running():
+    cfg = DEFAULTS | dict(n=30, width=8, allowed_errors=0)
+    runs = [make_run(cfg, seed=i, lr=1e-7) for i in range(60)]
+    long = np.full(60, 10**9)
+    pool = _lanes.Pool(**cfg | dict(isa="baseline"))  # four slots
+    add(pool, runs, np.arange(60), long)
+    kept = [1, 30, 59]
+    assert len(pool.advance(0.01)["tag"]) == 0
+    assert (pool.active, pool.stock, pool.slots) == (4, 56, 4)
+    pool.discard([t for t in range(60) if t not in kept])
+    assert pool.stock + pool.active == 3
+    add(pool, [runs[3]], [100], [50])
+    first = pool.advance(0.02)
+    assert list(first["tag"]) == [100]
+    alone = _lanes.Pool(**cfg | dict(isa="baseline"))
+    add(alone, [runs[3]], [100], [50])
+    assert all((v == first[k]).all() for k, v in alone.advance(10).items())
+    pool.discard(kept)
+    assert pool.stock + pool.active == 0
+    assert len(pool.advance(10)["tag"]) == 0
+
+
+@pytest.mark.parametrize("layout", ["lanes", "within"])
+def test_divergence_is_seen(layout):
+    cfg = DEFAULTS | dict(n=10, activation="power", activation_params=[3], loss="square", loss_params=[], layout=layout)
+    wild, tame = make_run(cfg, lr=1e6), make_run(cfg, lr=1e-3)
+    pool = _lanes.Pool(**cfg)
+    add(pool, [wild, tame], [0, 1], [100, 100])
+    got = pool.advance(10)
+    assert list(got["status"]) == [2, 1]
+    assert list(got["t_c"]) == [-1, -1]
+    assert list(got["steps"]) == [10, 100]
+    assert math.isfinite(got["loss"][1]) and np.isfinite(got["W"][1]).all()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        dict(family="cnn"), dict(n=0), dict(width=0), dict(batch=0), dict(activation="tanh"), dict(loss="0-1"),
+        dict(activation_params=[]), dict(loss_params=[1.0, 2.0]), dict(family="neuron", width=2), dict(threads=0),
+        dict(disjoint=True), dict(isa="mmx"), dict(layout="diagonal"), dict(eval_every=0), dict(consecutive=0),
+        dict(family="polynet", layout="within"), dict(sample=-1), dict(schedule=np.zeros(0, np.float32)),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_bad_configurations_are_refused(options):
+    with pytest.raises(ValueError):
+        _lanes.Pool(**DEFAULTS | options)
+
+
+def test_bad_runs_are_refused():
+    cfg = DEFAULTS | dict(schedule=np.ones(10, np.float32))
+    run = make_run(cfg)
+    pool = _lanes.Pool(**cfg)
+    for max_steps in (0, 11):
+        with pytest.raises(ValueError):
+            add(pool, [run], [0], [max_steps])
+    run["mask"] = np.zeros(2, np.uint32)
+    with pytest.raises(ValueError, match="mask"):
+        add(pool, [run], [0], [5])
+    assert pool.stock == 0

@@ -1,0 +1,167 @@
+"""Every engine against the float64 oracle, step by step over 50 steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import jax
+import numpy as np
+import oracle
+import pytest
+
+import paritylab as pl
+from paritylab.engines import Job, final_params, lanes
+from paritylab.engines.gradient import make_step
+from paritylab.engines.work import Queue, initial_params
+from paritylab.rng import run_keys
+
+STEPS = 50
+TOLERANCE = 1e-4  # relative to the largest param, in float32
+
+ACTIVATIONS = [
+    "relu",
+    "relu6",
+    "clipped-relu",
+    "clipped-relu:2.5",
+    "power:1",
+    "power:2",
+    "power:3",
+    "zigzag:2",
+    "zigzag:3",
+    "infinite-zigzag:2",
+    "infinite-zigzag:3",
+    "oscillating:2",
+    "oscillating:3",
+    "oscillating:4",
+    "sinusoid:2",
+    "sinusoid:3,2",
+    "gelu",
+]
+LOSSES = ["hinge", "hinge:0.3", "square", "logistic", "logistic:2", "correlation", "l1"]
+
+PARITY = pl.Parity(n=7, k=2)
+MLP = pl.Learner(pl.MLP(5), optimiser=pl.SGD(lr=0.05), batch=6)
+
+CASES: dict[str, pl.Setup] = {}
+for _name in ACTIVATIONS:
+    CASES[f"mlp {_name}"] = pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, _name)))
+    CASES[f"neuron {_name}"] = pl.Setup(PARITY, replace(MLP, network=pl.Neuron(_name)))
+for _name in LOSSES:
+    CASES[f"mlp {_name}"] = pl.Setup(PARITY, replace(MLP, loss=_name))
+    CASES[f"polynet {_name}"] = pl.Setup(PARITY, replace(MLP, network=pl.PolyNet(3), loss=_name))
+    CASES[f"neuron {_name}"] = pl.Setup(PARITY, replace(MLP, network=pl.Neuron("sinusoid:2"), loss=_name))
+CASES |= {
+    "wide": pl.Setup(pl.Parity(n=20, k=3), replace(MLP, network=pl.MLP(150), batch=40)),
+    "very wide": pl.Setup(pl.Parity(n=9, k=3), replace(MLP, network=pl.MLP(1100), batch=5)),
+    "batch 1": pl.Setup(PARITY, replace(MLP, batch=1)),
+    "batch over a block": pl.Setup(PARITY, replace(MLP, batch=131)),
+    "two words": pl.Setup(pl.Parity(n=40, support=(1, 33, 39)), MLP),
+    "three words, polynet": pl.Setup(pl.Parity(n=70, k=2), replace(MLP, network=pl.PolyNet(2))),
+    "polynet degree 1": pl.Setup(PARITY, replace(MLP, network=pl.PolyNet(1))),
+    "label noise": pl.Setup(replace(PARITY, noise=0.3), MLP),
+    "finite sample": pl.Setup(replace(PARITY, sample=15), MLP),
+    "sample smaller than a batch": pl.Setup(replace(PARITY, sample=4), MLP),
+    "sample with replacement and noise": pl.Setup(replace(PARITY, sample=15, replacement=True, noise=0.2), MLP),
+    "gradient noise": pl.Setup(PARITY, replace(MLP, optimiser=pl.SGD(0.05, noise=0.3))),
+    "gradient noise, polynet": pl.Setup(
+        PARITY, replace(MLP, network=pl.PolyNet(2), optimiser=pl.SGD(0.05, noise=0.1))
+    ),
+    "weight decay": pl.Setup(PARITY, replace(MLP, optimiser=pl.SGD(0.05, weight_decay=0.5))),
+    "plain weight decay": pl.Setup(
+        PARITY, replace(MLP, optimiser=pl.SGD(0.05, weight_decay=0.02, decay_form="plain", rates=(1, 0)))
+    ),
+    "frozen first layer": pl.Setup(PARITY, replace(MLP, optimiser=pl.SGD(0.05, rates=(0, 1.5)))),
+    "schedule": pl.Setup(PARITY, replace(MLP, optimiser=pl.SGD(0.05, schedule="cosine:40"))),
+    "schedule in steps": pl.Setup(PARITY, replace(MLP, optimiser=pl.SGD(0.05, schedule="steps:10,0.5,30,2"))),
+}
+JAX_ONLY = {
+    "tanh": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, "tanh"))),
+    "deep": pl.Setup(PARITY, replace(MLP, network=pl.MLP((6, 5, 4)))),
+    "no output bias": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, output_bias=False))),
+    "disjoint polynet": pl.Setup(pl.Parity(n=8, support=(0, 4)), replace(MLP, network=pl.DisjointPolyNet(2))),
+    "transformer": pl.Setup(
+        pl.Parity(n=5, k=2), replace(MLP, network=pl.Transformer(d_emb=4, d_attn=2, heads=2, d_mlp=5), batch=3)
+    ),
+    "transformer with adam": pl.Setup(
+        pl.Parity(n=4, k=2),
+        replace(MLP, network=pl.Transformer(d_emb=4, d_attn=3, heads=1, d_mlp=3), optimiser=pl.Adam(0.01), batch=3),
+    ),
+    "adam": pl.Setup(PARITY, replace(MLP, optimiser=pl.Adam(0.01))),
+    # an odd batch, because the sign of a gradient that vanishes exactly is a matter of rounding
+    "sign sgd": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, "gelu"), optimiser=pl.SignSGD(0.001), batch=5)),
+}
+
+
+SEED, RUN = 3, 11
+
+
+def start(setup: pl.Setup):
+    params = initial_params(setup.program, run_keys(np.array([SEED]), np.array([RUN])))
+    return jax.tree.map(lambda leaf: np.asarray(leaf[0]), params)
+
+
+def assert_follows_oracle(setup: pl.Setup, history) -> None:
+    """``history`` holds the params after 1, 2, ..., 50 steps along the leading axis."""
+    expected = oracle.train(setup, SEED, RUN, start(setup), STEPS)
+    for t in range(STEPS):
+        got = oracle.leaves(jax.tree.map(lambda leaf, t=t: np.asarray(leaf[t]), history))
+        want = oracle.leaves(expected[t])
+        scale = max(np.abs(leaf).max() for leaf in want)
+        for g, w in zip(got, want, strict=True):
+            np.testing.assert_allclose(g.reshape(w.shape), w, rtol=0, atol=TOLERANCE * scale, err_msg=f"step {t + 1}")
+
+
+def engine_history(setup: pl.Setup, **options):
+    """Runs of 1, 2, ..., 50 steps that share one seed and number, through the whole engine."""
+    never = replace(setup.protocol, eval_every=25, eval_size=8, threshold=1.0, consecutive=10**6)
+    jobs = [Job(replace(setup, protocol=replace(never, max_steps=t)), SEED, np.array([RUN])) for t in range(1, 51)]
+    records, params = final_params(jobs, **options)
+    assert records.steps.tolist() == list(range(1, STEPS + 1))
+    return params
+
+
+def update_history(setup: pl.Setup):
+    """The JAX engine's update alone, one run: quick to compile, so every case can be tried."""
+    program = replace(setup.program, protocol=replace(setup.program.protocol, eval_every=STEPS))
+    step, make_sample = make_step(program)
+    row = Queue([Job(setup, SEED, np.array([RUN]))]).take(1)
+    slot = SimpleNamespace(**{name: getattr(row, name)[0] for name in ("key", "lr", "noise", "flip", "mask")})
+    optimiser = setup.learner.optimiser
+
+    @jax.jit
+    def run(params):
+        sample = make_sample(slot.key, slot.flip, slot.mask)
+        orders = step.orders(slot.key, 0)
+
+        def body(carry, t):
+            now = SimpleNamespace(**vars(slot), params=carry[0], optimiser=carry[1], sample=sample, step=t)
+            order = jax.tree.map(lambda o: o[t], orders)
+            carry = step.update(now, order)
+            return carry, carry[0]
+
+        return jax.lax.scan(body, (params, optimiser.start(params)), jax.numpy.arange(STEPS))[1]
+
+    return run(start(setup))
+
+
+@pytest.mark.parametrize("name", [*CASES, *JAX_ONLY])
+def test_an_update_of_the_jax_engine_follows_the_oracle(name):
+    setup = (CASES | JAX_ONLY)[name]
+    assert_follows_oracle(setup, update_history(setup))
+
+
+@pytest.mark.parametrize(
+    "name", ["mlp relu", "polynet hinge", "two words", "label noise", "finite sample", "gradient noise", "schedule",
+             "sample with replacement and noise", "transformer with adam"]
+)
+def test_the_jax_engine_follows_the_oracle(name):
+    setup = (CASES | JAX_ONLY)[name]
+    assert_follows_oracle(setup, engine_history(setup, engine="jax"))
+
+
+@pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
+@pytest.mark.parametrize("layout", ["lanes", "within"])
+@pytest.mark.parametrize("name", CASES)
+def test_the_lanes_engine_follows_the_oracle(name, layout):
+    assert_follows_oracle(CASES[name], engine_history(CASES[name], engine="lanes", layout=layout))

@@ -1,0 +1,437 @@
+"""The Store keeps what was appended, through kills, damage and concurrent writers."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import io
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paritylab import store as store_module
+from paritylab.errors import InvalidInput
+from paritylab.records import COLUMNS, STATUSES, Records
+from paritylab.store import Store, StoreConflict, StoreError, StoreWarning
+
+SETUP = '{"n":30}'
+
+
+def block(first: int, count: int = 10) -> Records:
+    """Records that depend on the run number only, as those of a deterministic engine do."""
+    run = np.arange(first, first + count)
+    status = run % 3
+    t_c = np.where(status == 0, 10 * run, -1)
+    loss = np.where(status == 2, np.nan, run)
+    return Records(run, status, t_c, np.where(status == 0, t_c, 5000), run % 2, loss)
+
+
+def same(left: Records, right: Records) -> bool:
+    return all(np.array_equal(getattr(left, name), getattr(right, name), equal_nan=True) for name in COLUMNS)
+
+
+def filled(root: Path, *firsts: int) -> tuple[Store, list[Path]]:
+    store = Store(root)
+    return store, [store.append("abc", SETUP, "jax", 0, block(first)) for first in firsts]
+
+
+def named_by_digest(path: Path, data: bytes) -> Path:
+    digest = hashlib.blake2b(data, digest_size=16).hexdigest()
+    target = path.with_name(f"jax-0-0-{digest}.parquet")
+    target.write_bytes(data)
+    return target
+
+
+@pytest.fixture(autouse=True)
+def _warnings_are_errors():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+# --- what goes in comes out ---------------------------------------------------------------------------------
+
+rows = st.lists(
+    st.tuples(
+        st.integers(0, 2**63 - 1),
+        st.integers(0, 2),
+        st.integers(0, 2**62),
+        st.integers(0, 2**62),
+        st.floats(width=32),
+        st.floats(width=32),
+    ),
+    min_size=1,
+    max_size=20,
+    unique_by=lambda row: row[0],
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(rows=rows, cut=st.integers(1, 20), shuffle=st.randoms(use_true_random=False))
+def test_any_records_come_back_sorted_whatever_the_blocks_and_their_order(rows, cut, shuffle):
+    run, status, t_c, steps, accuracy, loss = (np.array(column) for column in zip(*rows, strict=True))
+    records = Records(run, status, np.where(status == 0, t_c, -1), steps, accuracy, loss)
+    pieces = [
+        records.take(np.arange(start, min(start + cut, len(rows)))) for start in range(0, len(rows), cut)
+    ]
+    shuffle.shuffle(pieces)
+    with tempfile.TemporaryDirectory() as root:
+        store = Store(root)
+        for piece in [*pieces, pieces[0]]:
+            store.append("abc", SETUP, "jax", 7, piece)
+        expected = records.take(np.argsort(run))
+        assert same(store.records("abc", "jax", 7), expected)
+        store.compact("abc", "jax", 7)
+        assert same(store.records("abc", "jax", 7), expected)
+        assert np.array_equal(store.runs("abc", "jax", 7), expected.run)
+
+
+def test_an_absent_store_is_empty(tmp_path):
+    store = Store(tmp_path / "nowhere")
+    assert len(store.records("abc", "jax", 0)) == 0
+    assert store.runs("abc", "jax", 0).tolist() == []
+    assert store.frame().is_empty()
+    assert list(store.frame().columns) == ["setup_id", "engine", "seed", *COLUMNS]
+    assert list(store.setups()) == []
+    assert store.compact("abc", "jax", 0) is None
+    assert not store.root.exists()
+
+
+def test_series_are_kept_apart_and_the_frame_holds_them_all(tmp_path):
+    store = Store(tmp_path)
+    for setup_id, engine, seed in [("a", "jax", 0), ("a", "jax", 1), ("a", "lanes", 0), ("b", "jax", 0)]:
+        store.append(setup_id, f'{{"id":"{setup_id}"}}', engine, seed, block(0, 4))
+    assert len(store.records("a", "jax", 1)) == 4
+    frame = store.frame()
+    assert frame.height == 16
+    assert frame["status"].dtype == pl.Enum(STATUSES)
+    assert frame["t_c"].null_count() == 4 * 2
+    assert store.frame("a").height == 12
+    assert store.frame(engine="lanes").select("setup_id", "engine", "seed").unique().rows() == [
+        ("a", "lanes", 0)
+    ]
+    assert list(store.setups()) == [("a", {"id": "a"}), ("b", {"id": "b"})]
+
+
+@pytest.mark.parametrize(
+    "runs", [range(3, 17), range(0, 20, 7), range(19, -1, -3), range(5, 5), range(10**15)]
+)
+def test_a_range_selects_its_runs(tmp_path, runs):
+    store, _ = filled(tmp_path, 0, 10)
+    assert store.records("abc", "jax", 0, runs).run.tolist() == [run for run in range(20) if run in runs]
+
+
+def test_every_file_says_what_it_holds(tmp_path):
+    _, (path,) = filled(tmp_path, 30)
+    assert path.name.startswith("jax-0-30-")
+    stamp = pl.read_parquet_metadata(path)
+    assert stamp["paritylab.format"] == "1"
+    assert (stamp["paritylab.setup_id"], stamp["paritylab.engine"], stamp["paritylab.seed"]) == (
+        "abc",
+        "jax",
+        "0",
+    )
+    assert stamp["paritylab.version"]
+
+
+def test_a_million_records_are_read_within_a_second(tmp_path):
+    store = Store(tmp_path)
+    for first in range(0, 10**6, 50_000):
+        store.append("abc", SETUP, "jax", 0, block(first, 50_000))
+    start = time.process_time()  # processor time over all threads: other load on the machine does not count
+    assert len(store.records("abc", "jax", 0)) == 10**6
+    assert time.process_time() - start < 1
+
+
+# --- duplicates and conflicts -------------------------------------------------------------------------------
+
+
+def test_identical_duplicates_are_dropped_nan_included(tmp_path):
+    store, _ = filled(tmp_path, 0, 5, 0)
+    assert same(store.records("abc", "jax", 0), block(0, 15))
+    assert store.frame().height == 15
+
+
+def test_duplicates_that_differ_raise_and_name_the_files(tmp_path):
+    store, (first, _) = filled(tmp_path, 0, 20)
+    other = block(5)
+    other.loss[1] += 1
+    second = store.append("abc", SETUP, "jax", 0, other)
+    for read in (lambda: store.records("abc", "jax", 0), store.frame, lambda: store.compact("abc", "jax", 0)):
+        with pytest.raises(StoreConflict, match="run 6 ") as caught:
+            read()
+        assert first.name in str(caught.value)
+        assert second.name in str(caught.value)
+    assert first.exists()
+    assert second.exists()
+
+
+def test_another_setup_under_the_same_id_is_refused(tmp_path):
+    store, _ = filled(tmp_path, 0)
+    with pytest.raises(StoreConflict, match=r"setup\.json"):
+        store.append("abc", '{"n":31}', "jax", 0, block(10))
+
+
+# --- damage -------------------------------------------------------------------------------------------------
+
+
+def test_every_flipped_bit_is_noticed(tmp_path):
+    _, (path,) = filled(tmp_path, 0)
+    data = path.read_bytes()
+    for position in range(len(data)):
+        damaged = bytearray(data)
+        damaged[position] ^= 1 << (position % 8)
+        path.write_bytes(damaged)
+        with pytest.warns(StoreWarning, match="is damaged"):
+            assert len(Store(tmp_path).records("abc", "jax", 0)) == 0
+
+
+def damage_truncated(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def damage_zero_bytes(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def damage_foreign_name(path: Path) -> None:
+    path.rename(path.with_name("results.parquet"))
+
+
+def damage_foreign_contents(path: Path) -> None:
+    path.unlink()
+    named_by_digest(path, b"these are not the records you are looking for")
+
+
+def damage_foreign_parquet(path: Path) -> None:
+    path.unlink()
+    buffer = io.BytesIO()
+    pl.DataFrame({"a": [1]}).write_parquet(buffer)
+    named_by_digest(path, buffer.getvalue())
+
+
+def rewrite(path: Path, frame: pl.DataFrame, **changes: str) -> None:
+    stamp = {
+        name: text for name, text in pl.read_parquet_metadata(path).items() if name.startswith("paritylab")
+    }
+    stamp |= {f"paritylab.{name}": text for name, text in changes.items()}
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer, metadata=stamp)
+    path.unlink()
+    named_by_digest(path, buffer.getvalue())
+
+
+def damage_newer_format(path: Path) -> None:
+    rewrite(path, pl.read_parquet(path), format="2")
+
+
+def damage_other_setup(path: Path) -> None:
+    rewrite(path, pl.read_parquet(path), setup_id="xyz")
+
+
+def damage_other_columns(path: Path) -> None:
+    rewrite(path, pl.read_parquet(path).drop("loss"))
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (damage_truncated, "is damaged"),
+        (damage_zero_bytes, "is damaged"),
+        (damage_foreign_name, "not named like a block"),
+        (damage_foreign_contents, "not used"),
+        (damage_foreign_parquet, "not written by paritylab"),
+        (damage_newer_format, "is in format 2"),
+        (damage_other_setup, "belongs elsewhere"),
+        (damage_other_columns, "other columns"),
+    ],
+)
+def test_a_file_that_cannot_be_trusted_is_reported_once_by_name_and_left_alone(tmp_path, damage, reason):
+    store, (path, *_) = filled(tmp_path, 0, 10, 20)
+    damage(path)
+    files = {file: file.read_bytes() for file in path.parent.iterdir()}
+    with pytest.warns(StoreWarning, match=reason) as caught:
+        assert store.runs("abc", "jax", 0).tolist() == list(range(10, 30))
+    assert len(caught) == 1
+    assert any(str(file) in str(caught[0].message) for file in files)
+    assert same(store.records("abc", "jax", 0), block(10, 20))  # a second warning would be an error here
+    assert {file: file.read_bytes() for file in path.parent.iterdir()} == files
+    store.compact("abc", "jax", 0)
+    assert same(store.records("abc", "jax", 0), block(10, 20))
+
+
+def test_a_damaged_setup_is_reported_and_the_others_are_listed(tmp_path):
+    store, _ = filled(tmp_path, 0)
+    for name, data in [("bad", b'{"n":'), ("list", b"[]"), ("binary", b"\xff")]:
+        store.append(name, SETUP, "jax", 0, block(0))
+        (tmp_path / name / "setup.json").write_bytes(data)
+    with pytest.warns(StoreWarning, match="cannot be read") as caught:
+        assert list(store.setups()) == [("abc", {"n": 30})]
+    assert len(caught) == 3
+
+
+# --- what cannot be written ---------------------------------------------------------------------------------
+
+
+def test_a_file_in_place_of_the_root_is_an_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="is not a directory"):
+        Store(tmp_path / "file")
+    with pytest.raises(StoreError, match="Not a directory"):
+        Store(tmp_path / "file" / "below").append("abc", SETUP, "jax", 0, block(0))
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES, errno.EROFS])
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_write_that_fails_is_one_clear_line_and_leaves_nothing(tmp_path, monkeypatch, code, call):
+    store, _ = filled(tmp_path, 0)
+    before = sorted(tmp_path.rglob("*"))
+
+    def fail(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, call, fail)
+    with pytest.raises(StoreError) as caught:
+        store.append("abc", SETUP, "jax", 0, block(10))
+    assert str(caught.value) == f"cannot write to the store at {tmp_path / 'abc'}: {os.strerror(code)}"
+    monkeypatch.undo()
+    assert sorted(tmp_path.rglob("*")) == before
+    assert same(store.records("abc", "jax", 0), block(0))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"setup_id": "../elsewhere"},
+        {"engine": "jax-2"},
+        {"seed": -1},
+        {"records": Records.empty()},
+        {"records": Records([0], [0], [-1], [5], [1], [0])},
+        {"records": Records([0], [1], [3], [5], [1], [0])},
+        {"records": Records([0], [3], [-1], [5], [1], [0])},
+        {"records": Records([-1], [1], [-1], [5], [1], [0])},
+    ],
+)
+def test_what_could_not_be_read_back_is_refused(tmp_path, change):
+    good = {"setup_id": "abc", "setup_json": SETUP, "engine": "jax", "seed": 0, "records": block(0)}
+    with pytest.raises(InvalidInput):
+        Store(tmp_path).append(**(good | change))
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- kills and concurrent processes -------------------------------------------------------------------------
+
+WRITER = """
+import sys
+from test_store import SETUP, Store, block
+store, first, step = Store(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+for number in range(first, first + step * int(sys.argv[4]), step):
+    store.append("abc", SETUP, "jax", 0, block(number))
+    print(number, flush=True)
+"""
+
+
+def writer(root: Path, *arguments: int) -> subprocess.Popen[str]:
+    here = Path(__file__).parent
+    path = os.pathsep.join([str(here), str(here.parent / "src")])
+    command = [sys.executable, "-c", WRITER, str(root), *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": path})
+
+
+def test_a_killed_writer_loses_no_block_that_was_acknowledged(tmp_path):
+    delays = random.Random(0)
+    for attempt in range(4):
+        root = tmp_path / str(attempt)
+        with writer(root, 0, 10, 10**6) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(delays.uniform(0, 0.2))
+            process.send_signal(signal.SIGKILL)
+            acknowledged = [0, *map(int, process.stdout.read().split())]
+        records = Store(root).records("abc", "jax", 0)
+        assert len(records) // 10 - len(acknowledged) in (0, 1)  # the block in flight may have made it
+        assert same(records, block(0, len(records)))
+        Store(root).append("abc", SETUP, "jax", 0, block(len(records)))
+        assert same(Store(root).records("abc", "jax", 0), block(0, len(records) + 10))
+
+
+def test_two_writers_of_the_same_runs_and_a_compacting_reader_agree(tmp_path):
+    writers = [writer(tmp_path, 0, 5, 60), writer(tmp_path, 0, 10, 30)]
+    store = Store(tmp_path)
+    while any(process.poll() is None for process in writers):
+        records = store.records("abc", "jax", 0)
+        assert same(records, block(0, 305).take(records.run))
+        store.compact("abc", "jax", 0)
+    for process in writers:
+        output, _ = process.communicate()
+        assert process.returncode == 0
+        assert output
+    assert same(store.records("abc", "jax", 0), block(0, 305))
+
+
+def test_compaction_leaves_one_block_and_the_same_records(tmp_path):
+    store, paths = filled(tmp_path, 0, 10, 20)
+    merged = store.compact("abc", "jax", 0)
+    assert sorted((tmp_path / "abc").glob("*.parquet")) == [merged]
+    assert merged not in paths
+    assert same(store.records("abc", "jax", 0), block(0, 30))
+    assert store.compact("abc", "jax", 0) is None
+
+
+def test_a_listing_that_misses_blocks_during_a_compaction_does_not_lose_them(tmp_path, monkeypatch):
+    store, _ = filled(tmp_path, 0, 10)
+    listings = iter([[]])  # what the first listing finds
+    entries = store_module._entries
+    monkeypatch.setattr(store_module, "_entries", lambda directory: next(listings, entries(directory)))
+    assert same(store.records("abc", "jax", 0), block(0, 20))
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize("survivors", [0, 1, 2])
+def test_compaction_killed_before_any_deletion_loses_nothing(tmp_path, monkeypatch, survivors):
+    store, _ = filled(tmp_path, 0, 10, 20)
+    unlink, deleted = Path.unlink, []
+
+    def dying_unlink(path: Path, missing_ok: bool = False) -> None:
+        if len(deleted) == survivors:
+            raise Killed
+        deleted.append(path)
+        unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", dying_unlink)
+    with pytest.raises(Killed):
+        store.compact("abc", "jax", 0)
+    monkeypatch.undo()
+    assert len(list((tmp_path / "abc").glob("*.parquet"))) == 4 - survivors
+    assert same(Store(tmp_path).records("abc", "jax", 0), block(0, 30))
+    store.compact("abc", "jax", 0)
+    assert same(Store(tmp_path).records("abc", "jax", 0), block(0, 30))
+    assert len(list((tmp_path / "abc").glob("*.parquet"))) == 1
+
+
+def test_temporary_files_are_ignored_and_removed_when_an_hour_old(tmp_path):
+    store, (path,) = filled(tmp_path, 0)
+    fresh, stale = path.with_name(".fresh.tmp"), path.with_name(".stale.tmp")
+    for file in (fresh, stale):
+        file.write_bytes(b"half a block")
+    past = time.time() - store_module.STALE_SECONDS - 1
+    os.utime(stale, (past, past))
+    assert same(store.records("abc", "jax", 0), block(0))
+    store.append("abc", SETUP, "jax", 0, block(10))
+    assert fresh.exists()
+    assert not stale.exists()
