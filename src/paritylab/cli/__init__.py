@@ -13,7 +13,7 @@ from paritylab import __version__
 from paritylab.cli.parser import Parser
 from paritylab.errors import InvalidInput
 
-COMMANDS = ("measure", "results")
+COMMANDS = ("demo", "measure", "results")
 
 
 def build_parser() -> Parser:

@@ -15,31 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from paritylab.engines.evaluation import Evaluation
-from paritylab.engines.gradient import make_step
-from paritylab.engines.work import Outcomes, Rows, initial_params
+from paritylab.engines.slots import ACTIVE, EMPTY, Slots, entering, make_moves
+from paritylab.engines.work import Outcomes, Rows
 from paritylab.records import CENSORED, DIVERGED, SOLVED, Records
 from paritylab.setup import Setup
 
-EMPTY, ACTIVE = -2, -1  # beside the final statuses SOLVED, CENSORED, DIVERGED
 CALL_SECONDS = 0.2
-
-
-class Slots(NamedTuple):
-    """The state of all slots; every leaf has a leading axis of slots."""
-
-    params: Any
-    optimiser: Any
-    sample: Any  # the finite training sample, or ()
-    key: Any
-    lr: Any
-    noise: Any
-    flip: Any
-    mask: Any
-    max_steps: Any
-    step: Any
-    streak: Any
-    status: Any
-    tag: Any
 
 
 class Compiled(NamedTuple):
@@ -53,43 +34,11 @@ class Compiled(NamedTuple):
 def compiled(program: Setup, slots: int) -> Compiled:
     """The compiled functions of one program and number of slots."""
     protocol = program.protocol
-    step, make_sample = make_step(program)
+    moves = make_moves(program)
     evaluation = Evaluation(program, slots)
 
-    def fresh(rows: Slots) -> Slots:
-        """Rows about to enter, with what is computed from them."""
-        return rows._replace(
-            optimiser=jax.vmap(program.learner.optimiser.start)(rows.params),
-            sample=jax.vmap(make_sample)(rows.key, rows.flip, rows.mask),
-        )
-
     def load(state: Slots, where: Any, rows: Slots) -> Slots:
-        return jax.tree.map(lambda old, new: old.at[where].set(new, mode="drop"), state, fresh(rows))
-
-    def until_check(state: Slots) -> Slots:
-        """Up to ``eval_every`` updates of every active slot; no more than the slot with the most left needs."""
-        left = jnp.where(state.status == ACTIVE, state.max_steps - state.step, 0)
-        updates = jnp.minimum(protocol.eval_every, left.max())
-
-        def block(carry: Any) -> Any:
-            done, state = carry
-            orders = jax.vmap(step.orders)(state.key, state.step)
-            count = jnp.minimum(step.block, updates - done)
-            return done + count, jax.lax.fori_loop(0, count, functools.partial(once, orders), state)
-
-        return jax.lax.while_loop(lambda carry: carry[0] < updates, block, (jnp.int32(0), state))[1]
-
-    def once(orders: Any, i: Any, state: Slots) -> Slots:
-        """One update of every slot that is active and below its step limit."""
-        going = (state.status == ACTIVE) & (state.step < state.max_steps)
-        order = jax.tree.map(lambda o: o[:, i], orders)
-        params, optimiser = jax.vmap(step.update)(state, order)
-        keep = functools.partial(select, going)
-        return state._replace(
-            params=jax.tree.map(keep, params, state.params),
-            optimiser=jax.tree.map(keep, optimiser, state.optimiser),
-            step=state.step + going,
-        )
+        return jax.tree.map(lambda old, new: old.at[where].set(new, mode="drop"), state, moves.fresh(rows))
 
     def judge(state: Slots) -> Slots:
         """Give every active slot its status after a check."""
@@ -114,7 +63,7 @@ def compiled(program: Setup, slots: int) -> Compiled:
 
         def body(carry: Any) -> Any:
             i, state = carry
-            return i + 1, judge(until_check(state))
+            return i + 1, judge(moves.until_check(state))
 
         _, state = jax.lax.while_loop(going, body, (jnp.int32(0), state))
         return state, state.step.sum() - before
@@ -127,16 +76,11 @@ def compiled(program: Setup, slots: int) -> Compiled:
         return emptied, chosen, accuracy, mean_loss
 
     return Compiled(
-        fresh=fresh,
+        fresh=moves.fresh,
         load=jax.jit(load, donate_argnums=0),
         advance=jax.jit(advance, donate_argnums=0),
         finish=jax.jit(finish, donate_argnums=0),
     )
-
-
-def select(condition: Any, yes: Any, no: Any) -> Any:
-    """``where`` over the leading axis."""
-    return jnp.where(condition.reshape((-1,) + (1,) * (yes.ndim - 1)), yes, no)
 
 
 def all_finite(params: Any) -> Any:
@@ -186,34 +130,15 @@ class JaxPool:
             mask=np.zeros((self.slots, words), np.uint32),
             max_steps=np.zeros(self.slots, np.int64),
         )
-        shapes = jax.eval_shape(self._compiled.fresh, self._entering(rows))
+        shapes = jax.eval_shape(self._compiled.fresh, entering(self._program, rows, self.slots))
         blank = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
         return blank._replace(status=jnp.full(self.slots, EMPTY, jnp.int32))
-
-    def _entering(self, rows: Rows) -> Slots:
-        """Rows as slots, padded to the number of slots so that ``load`` is compiled once."""
-        pad = np.resize(np.arange(len(rows)), self.slots)
-        return Slots(
-            params=initial_params(self._program, rows.key[pad]),
-            optimiser=(),
-            sample=(),
-            key=jnp.asarray(rows.key[pad]),
-            lr=jnp.asarray(rows.lr[pad]),
-            noise=jnp.asarray(rows.noise[pad]),
-            flip=jnp.asarray(rows.flip[pad]),
-            mask=jnp.asarray(rows.mask[pad]),
-            max_steps=jnp.asarray(rows.max_steps[pad], jnp.int32),
-            step=jnp.zeros(self.slots, jnp.int32),
-            streak=jnp.zeros(self.slots, jnp.int32),
-            status=jnp.full(self.slots, ACTIVE, jnp.int32),
-            tag=jnp.asarray(rows.tag[pad], jnp.int32),
-        )
 
     def load(self, rows: Rows) -> None:
         where = np.flatnonzero(self._status == EMPTY)[: len(rows)]
         nowhere = np.full(self.slots - len(where), self.slots)
         target = jnp.asarray(np.concatenate([where, nowhere]), jnp.int32)
-        self._state = self._compiled.load(self._state, target, self._entering(rows))
+        self._state = self._compiled.load(self._state, target, entering(self._program, rows, self.slots))
         self._status[where] = ACTIVE
 
     def advance(self, more: bool) -> Outcomes:

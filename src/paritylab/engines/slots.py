@@ -1,0 +1,105 @@
+"""The JAX engine's slots: their state, how runs enter them and how updates move them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from paritylab.engines.gradient import make_step
+from paritylab.engines.work import Rows, initial_params
+from paritylab.setup import Setup
+
+EMPTY, ACTIVE = -2, -1  # beside the final statuses SOLVED, CENSORED, DIVERGED
+
+
+class Slots(NamedTuple):
+    """The state of all slots; every leaf has a leading axis of slots."""
+
+    params: Any
+    optimiser: Any
+    sample: Any  # the finite training sample, or ()
+    key: Any
+    lr: Any
+    noise: Any
+    flip: Any
+    mask: Any
+    max_steps: Any
+    step: Any
+    streak: Any
+    status: Any
+    tag: Any
+
+
+class Moves(NamedTuple):
+    """Pure functions of one program: ``fresh(rows)`` completes entering rows, ``until_check(slots)`` trains."""
+
+    fresh: Callable[[Slots], Slots]
+    until_check: Callable[[Slots], Slots]
+
+
+def entering(program: Setup, rows: Rows, count: int) -> Slots:
+    """Rows as slots, repeated to ``count`` of them so that few shapes are compiled."""
+    pad = np.resize(np.arange(len(rows)), count)
+    return Slots(
+        params=initial_params(program, rows.key[pad]),
+        optimiser=(),
+        sample=(),
+        key=jnp.asarray(rows.key[pad]),
+        lr=jnp.asarray(rows.lr[pad]),
+        noise=jnp.asarray(rows.noise[pad]),
+        flip=jnp.asarray(rows.flip[pad]),
+        mask=jnp.asarray(rows.mask[pad]),
+        max_steps=jnp.asarray(rows.max_steps[pad], jnp.int32),
+        step=jnp.zeros(count, jnp.int32),
+        streak=jnp.zeros(count, jnp.int32),
+        status=jnp.full(count, ACTIVE, jnp.int32),
+        tag=jnp.asarray(rows.tag[pad], jnp.int32),
+    )
+
+
+def make_moves(program: Setup) -> Moves:
+    """How the slots of a program move."""
+    step, make_sample = make_step(program)
+
+    def fresh(rows: Slots) -> Slots:
+        return rows._replace(
+            optimiser=jax.vmap(program.learner.optimiser.start)(rows.params),
+            sample=jax.vmap(make_sample)(rows.key, rows.flip, rows.mask),
+        )
+
+    def until_check(state: Slots) -> Slots:
+        """Up to ``eval_every`` updates of every active slot; no more than the slot with the most left needs."""
+        left = jnp.where(state.status == ACTIVE, state.max_steps - state.step, 0)
+        updates = jnp.minimum(program.protocol.eval_every, left.max())
+
+        def block(carry: Any) -> Any:
+            done, state = carry
+            orders = jax.vmap(step.orders)(state.key, state.step)
+            count = jnp.minimum(step.block, updates - done)
+            return done + count, jax.lax.fori_loop(0, count, functools.partial(once, orders), state)
+
+        return jax.lax.while_loop(lambda carry: carry[0] < updates, block, (jnp.int32(0), state))[1]
+
+    def once(orders: Any, i: Any, state: Slots) -> Slots:
+        """One update of every slot that is active and below its step limit."""
+        going = (state.status == ACTIVE) & (state.step < state.max_steps)
+        order = jax.tree.map(lambda o: o[:, i], orders)
+        params, optimiser = jax.vmap(step.update)(state, order)
+        keep = functools.partial(select, going)
+        return state._replace(
+            params=jax.tree.map(keep, params, state.params),
+            optimiser=jax.tree.map(keep, optimiser, state.optimiser),
+            step=state.step + going,
+        )
+
+    return Moves(fresh, until_check)
+
+
+def select(condition: Any, yes: Any, no: Any) -> Any:
+    """``where`` over the leading axis."""
+    return jnp.where(condition.reshape((-1,) + (1,) * (yes.ndim - 1)), yes, no)
