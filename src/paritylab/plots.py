@@ -77,7 +77,7 @@ def survival_plot(samples: Mapping[str, Records], level: float = 0.95) -> Figure
     >>> survival_plot({"width 10": records}).axes[0].get_ylabel()
     'fraction unsolved'
     """
-    figure = _figure(2.3)
+    figure = _figure(2.3 + 0.15 * (len(samples) // 3))
     axes = figure.add_subplot(xscale="log", xlabel="steps", ylabel="fraction unsolved", ylim=(0, 1.03))
     curves = {label: survival(records, level) for label, records in samples.items() if len(records)}
     if not curves:
@@ -93,7 +93,10 @@ def survival_plot(samples: Mapping[str, Records], level: float = 0.95) -> Figure
         given_up = curve.censored > 0
         axes.plot(curve.steps[given_up], curve.unsolved[given_up], "+", color=colour, markersize=6, zorder=3)
     axes.set_xlim(left=start)
-    axes.legend(loc="lower left")
+    if len(curves) <= 2:
+        axes.legend(loc="lower left")
+    else:  # beside the curves there is no room left
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=3, columnspacing=1.2)
     return figure
 
 

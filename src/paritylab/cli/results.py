@@ -100,16 +100,19 @@ def write_csv(rows: list[dict[str, Any]]) -> None:
 
 
 def print_table(rows: list[dict[str, Any]], what: str) -> None:
-    from rich.console import Console
-    from rich.table import Table
+    """Aligned columns, never cut: a narrow terminal wraps, a pipe gets everything."""
+    if not rows:
+        print(f"no {what} match")
+        return
+    names = COLUMNS if what == "results" else tuple(rows[0])
+    cells = [names, *([shown(row[name]) for name in names] for row in rows)]
+    widths = [max(len(line[i]) for line in cells) for i in range(len(names))]
+    for line in cells:
+        print("  ".join(align(text, width, name) for text, width, name in zip(line, widths, names, strict=True)).rstrip())
 
-    names = [name for name in COLUMNS if what == "results"] or (list(rows[0]) if rows else [])
-    table = Table(box=None, pad_edge=False)
-    for name in names:
-        table.add_column(name, justify="left" if name in ("setup_id", "network", "engine", "status") else "right")
-    for row in rows:
-        table.add_row(*(shown(row[name]) for name in names))
-    Console(soft_wrap=True).print(table if rows else f"no {what} match")
+
+def align(text: str, width: int, name: str) -> str:
+    return text.ljust(width) if name in ("setup_id", "network", "engine", "status") else text.rjust(width)
 
 
 def shown(value: Any) -> str:

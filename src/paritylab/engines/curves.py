@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from paritylab.engines.evaluation import Evaluation
+from paritylab.engines.jax_engine import accurate_products
 from paritylab.engines.slots import entering, make_moves
 from paritylab.engines.work import Job, Queue
 from paritylab.setup import Setup
@@ -52,6 +53,7 @@ def curves(setup: Setup, steps: int, every: int, runs: Sequence[int] = (0,), see
     checks = -(-steps // every)
     setup = replace(setup, protocol=replace(setup.protocol, eval_every=every, max_steps=checks * every))
     rows = Queue([Job(setup, seed, np.asarray(runs))]).take(len(runs))
-    first, rest = _tracer(setup.program, len(runs))(entering(setup.program, rows, len(runs)), checks)
+    with accurate_products():
+        first, rest = _tracer(setup.program, len(runs))(entering(setup.program, rows, len(runs)), checks)
     accuracy, loss = (np.concatenate([np.asarray(a)[None], np.asarray(b)]).T for a, b in zip(first, rest, strict=True))
     return Curves(every * np.arange(checks + 1), accuracy, loss)

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from paritylab import rng
 from paritylab.setup import Setup
 
-FIRST, BLOCK = 32, 128
+FIRST, BLOCK = 16, 128
 
 
 class Evaluation:
@@ -32,11 +32,7 @@ class Evaluation:
     def passed(self, slots: Any, asked: Any) -> Any:
         """Which of the ``asked`` slots make at most the allowed number of errors."""
         if self._screens:
-            errors = jax.lax.cond(
-                jnp.any(asked),
-                lambda: jax.vmap(lambda slot: self._errors(slot, 0, FIRST)[0])(slots),
-                lambda: jnp.zeros(asked.shape, jnp.int32),
-            )
+            errors = jax.vmap(lambda slot: self._errors(slot, 0, FIRST)[0])(slots)
             asked = asked & (errors <= self._allowed)
         count = asked.shape[0]
 

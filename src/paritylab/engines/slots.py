@@ -73,15 +73,15 @@ def make_moves(program: Setup) -> Moves:
         )
 
     def until_check(state: Slots) -> Slots:
-        """Up to ``eval_every`` updates of every active slot; no more than the slot with the most left needs."""
+        """``eval_every`` updates of every active slot, or what it has left; no blocks that nobody needs."""
         left = jnp.where(state.status == ACTIVE, state.max_steps - state.step, 0)
         updates = jnp.minimum(program.protocol.eval_every, left.max())
 
         def block(carry: Any) -> Any:
             done, state = carry
             orders = jax.vmap(step.orders)(state.key, state.step)
-            count = jnp.minimum(step.block, updates - done)
-            return done + count, jax.lax.fori_loop(0, count, functools.partial(once, orders), state)
+            # A fixed number of updates: a GPU then need not ask the host whether to go on.
+            return done + step.block, jax.lax.fori_loop(0, step.block, functools.partial(once, orders), state)
 
         return jax.lax.while_loop(lambda carry: carry[0] < updates, block, (jnp.int32(0), state))[1]
 

@@ -92,6 +92,7 @@ class Queue:
         return parts
 
 
+START_CHUNK = 4096
 REST = tuple(f.name for f in fields(Records))[1:]
 
 
@@ -106,8 +107,9 @@ def starter(program: Setup) -> Any:
 
 
 def initial_params(program: Setup, keys: np.ndarray) -> Any:
-    """Initial params of the runs with these keys: the same for every engine."""
+    """Initial params of the runs with these keys, as NumPy arrays: the same for every engine."""
     count = len(keys)
-    padded = 1 << max(count - 1, 0).bit_length()  # few distinct shapes, so few compilations
-    params = starter(program)(np.resize(keys, (padded, 2)))
-    return jax.tree.map(lambda leaf: leaf[:count], params)
+    chunk = min(START_CHUNK, 1 << max(count - 1, 0).bit_length())  # few distinct shapes, so few compilations
+    padded = np.resize(keys, (-(-count // chunk) * chunk, 2))
+    parts = [starter(program)(padded[i : i + chunk]) for i in range(0, len(padded), chunk)]
+    return jax.tree.map(lambda *leaves: np.concatenate([np.asarray(leaf) for leaf in leaves])[:count], *parts)

@@ -37,6 +37,8 @@ class Activation:
 
 def clip(upper: float) -> Function:
     """min(max(z, 0), upper)."""
+    if upper == math.inf:
+        return lambda z: jnp.where(z > 0, z, 0.0)
     return lambda z: jnp.where(z > 0, jnp.where(z < upper, z, upper), 0.0)
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import jax.numpy as jnp
+
 from paritylab.errors import require
 from paritylab.inits import Init
 from paritylab.networks.activations import Activation, activation
@@ -44,7 +46,7 @@ class MLP:
         *hidden, output = params
         for layer in hidden:
             x = activation(self.activation)(x @ layer["w"] + layer["b"])
-        f = (x @ output["w"])[..., 0]
+        f = jnp.sum(x * output["w"][:, 0], axis=-1)  # a product with one column is faster as a sum
         return f + output["b"][0] if self.output_bias else f
 
 
@@ -62,4 +64,4 @@ class Neuron:
 
     def apply(self, params: Any, x: Any) -> Any:
         layer = params[0]
-        return activation(self.activation)((x @ layer["w"])[..., 0] + layer["b"][0])
+        return activation(self.activation)(jnp.sum(x * layer["w"][:, 0], axis=-1) + layer["b"][0])

@@ -29,9 +29,8 @@ def mask(support: Iterable[int], n: int) -> np.ndarray:
 
 def unpack(packed: Any, n: int) -> Any:
     """Words (..., words) to signs (..., n) in float32."""
-    j = np.arange(n)
-    bits = (packed[..., j // 32] >> (j % 32).astype(np.uint32)) & 1
-    return 1.0 - 2.0 * bits.astype(jnp.float32)
+    bits = (packed[..., None] >> np.arange(32, dtype=np.uint32)) & 1
+    return 1.0 - 2.0 * bits.reshape(*packed.shape[:-1], -1)[..., :n].astype(jnp.float32)
 
 
 def pack(x: Any) -> Any:

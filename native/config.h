@@ -1,0 +1,47 @@
+// What every run of a pool has in common.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace paritylab {
+
+enum class Family { mlp, neuron, polynet };
+enum class Activation { clip, power, zigzag, triangle, polynomial, sinusoid, gelu };
+enum class Loss { hinge, square, logistic, correlation, l1 };
+enum class Status : int32_t { solved, censored, diverged };
+
+struct Config {
+    // The network: one linear layer of `width` units on `inputs` signs, and a head.
+    Family family;
+    int inputs;
+    int width;
+    Activation activation;
+    std::vector<float> activation_params;
+
+    // Training: theta <- theta (1 - lr coupled - plain) - lr (gradient + noise), a rate of its own for each layer.
+    Loss loss;
+    std::vector<float> loss_params;
+    int batch;
+    std::vector<float> schedule;  // empty, or what lr is multiplied by at each step
+    float rates[2];
+    float decay_coupled;
+    float decay_plain;
+
+    // Data: fresh inputs every step, or a sample drawn once.
+    int64_t sample;  // 0: fresh
+    bool replacement;
+
+    // Judging a run.
+    int64_t eval_every;
+    int64_t eval_size;
+    bool eval_fresh;
+    int64_t allowed_errors;
+    int consecutive;
+    bool keep_params;
+
+    int words() const { return (inputs + 31) / 32; }
+    bool decays() const { return decay_coupled != 0 || decay_plain != 0; }
+};
+
+}  // namespace paritylab

@@ -1,0 +1,45 @@
+// What the pool sees of a kernel, whatever its instruction set and layout.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "config.h"
+#include "stock.h"
+
+namespace paritylab {
+
+using Clock = std::chrono::steady_clock;
+
+// A few slots trained in lock-step by one thread. A slot whose run is finished takes the next from the stock.
+class Group {
+public:
+    virtual ~Group() = default;
+    virtual void advance(Stock& stock, Clock::time_point deadline) = 0;
+    virtual void discard(const Tags& tags) = 0;
+    virtual int slots() const = 0;
+    virtual int active() const = 0;
+    virtual int64_t steps() const = 0;  // updates done so far, summed over the slots
+};
+
+enum class Layout { lanes, within };
+
+// One instruction set's build of the kernel.
+struct Kernel {
+    const char* name;
+    std::unique_ptr<Group> (*make_group)(const Config&, Layout);
+    double (*fma_flops)(double seconds);  // floating-point operations per second of one thread
+};
+
+namespace avx512 {
+Kernel kernel();
+}
+namespace avx2 {
+Kernel kernel();
+}
+namespace baseline {
+Kernel kernel();
+}
+
+}  // namespace paritylab

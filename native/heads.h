@@ -1,0 +1,127 @@
+// From the linear layer's z to the output f, and from the loss's slope back to g = d loss / d z.
+#pragma once
+
+#include <vector>
+
+#include "activations.h"
+#include "parameters.h"
+
+namespace paritylab::PARITYLAB_ISA {
+
+// A block of samples on its way through the network.
+template <class L>
+struct Block {
+    typename L::Inputs inputs;
+    int count = 0;
+    vf y[BLOCK]{};
+    vf f[BLOCK]{};
+    vf slope[BLOCK]{};  // d loss / d f, over the batch size
+    std::vector<vf> z;  // tile after tile, each [sample][unit]; the way back overwrites it with g
+
+    explicit Block(const Config& config)
+        : inputs(config.words()), z(static_cast<size_t>(L::vectors(config.width)) * BLOCK) {}
+
+    vf* tile(const Tile& t) { return &z[static_cast<size_t>(t.first) * BLOCK]; }
+};
+
+// mlp: f = c + sum_i u_i sigma(z_i)
+template <int SAMPLES, class L, class Act>
+void mlp_forward_samples(const Act& act, const std::vector<Tile>& tiles, const Registers<L>& theta, Block<L>& block,
+                         int first) {
+    for (; first + SAMPLES <= block.count; first += SAMPLES) {
+        vf sum[SAMPLES][L::PARTIAL_SUMS]{};
+        for (const Tile& tile : tiles) {
+            const vf* z = block.tile(tile) + first * tile.units;
+            for (int i = 0; i < tile.units; ++i) {
+                const vf u = theta.u[tile.first + i];
+                const int part = (tile.first + i) % L::PARTIAL_SUMS;
+                for (int s = 0; s < SAMPLES; ++s) {
+                    sum[s][part] = fma(u, act.value(z[s * tile.units + i]), sum[s][part]);
+                }
+            }
+        }
+        for (int s = 0; s < SAMPLES; ++s) block.f[first + s] = theta.c + L::sum(sum[s]);
+    }
+    if constexpr (SAMPLES > 1) mlp_forward_samples<1>(act, tiles, theta, block, first);
+}
+
+template <class L, class Act>
+void mlp_forward(const Act& act, const std::vector<Tile>& tiles, const Registers<L>& theta, Block<L>& block) {
+    mlp_forward_samples<4>(act, tiles, theta, block, 0);  // four sums at a time: one would wait for its own result
+}
+
+template <class L, class Act>
+void mlp_backward(const Act& act, const std::vector<Tile>& tiles, const Registers<L>& theta, Block<L>& block,
+                  Registers<L>& gradient) {
+    for (const Tile& tile : tiles) {
+        for (int i = 0; i < tile.units; ++i) {
+            vf* z = block.tile(tile) + i;
+            const vf u = theta.u[tile.first + i];
+            vf sum_b = gradient.b[tile.first + i];
+            vf sum_u = gradient.u[tile.first + i];
+            for (int s = 0; s < block.count; ++s, z += tile.units) {
+                const vf slope = block.slope[s];
+                const vf g = act.chain(*z, slope * u);
+                sum_u = fma(slope, act.value(*z), sum_u);
+                sum_b += g;
+                *z = g;
+            }
+            gradient.b[tile.first + i] = sum_b;
+            gradient.u[tile.first + i] = sum_u;
+        }
+    }
+    for (int s = 0; s < block.count; ++s) gradient.c += block.slope[s];
+}
+
+// neuron: f = sigma(z_0)
+template <class L, class Act>
+void neuron_forward(const Act& act, Block<L>& block) {
+    for (int s = 0; s < block.count; ++s) block.f[s] = act.value(block.z[s]);
+}
+
+template <class L, class Act>
+void neuron_backward(const Act& act, Block<L>& block, Registers<L>& gradient) {
+    for (int s = 0; s < block.count; ++s) {
+        block.z[s] = act.chain(block.z[s], block.slope[s]);
+        gradient.b[0] += block.z[s];
+    }
+}
+
+// polynet: f = prod_i z_i
+template <class L>
+void polynet_forward(const std::vector<Tile>& tiles, Block<L>& block) {
+    for (int s = 0; s < block.count; ++s) {
+        vf product = broadcast(1.0f);
+        for (const Tile& tile : tiles) {
+            for (int i = 0; i < tile.units; ++i) product *= block.tile(tile)[s * tile.units + i];
+        }
+        block.f[s] = product;
+    }
+}
+
+// d f / d z_i is the product of the other z: of those after it, left in `after`, and of those before, kept in `before`.
+template <class L>
+void polynet_backward(const std::vector<Tile>& tiles, Block<L>& block, std::vector<vf>& after,
+                      Registers<L>& gradient) {
+    for (int s = 0; s < block.count; ++s) {
+        vf product = broadcast(1.0f);
+        for (auto tile = tiles.rbegin(); tile != tiles.rend(); ++tile) {
+            for (int i = tile->units; i-- > 0;) {
+                after[tile->first + i] = product;
+                product *= block.tile(*tile)[s * tile->units + i];
+            }
+        }
+        vf before = block.slope[s];
+        for (const Tile& tile : tiles) {
+            for (int i = 0; i < tile.units; ++i) {
+                vf& z = block.tile(tile)[s * tile.units + i];
+                const vf g = before * after[tile.first + i];
+                before *= z;
+                z = g;
+                gradient.b[tile.first + i] += g;
+            }
+        }
+    }
+}
+
+}  // namespace paritylab::PARITYLAB_ISA

@@ -1,0 +1,19 @@
+// Compiled once per instruction set; PARITYLAB_ISA is its name.
+#include "group.h"
+#include "peak.h"
+#include "trainer.h"
+
+namespace paritylab::PARITYLAB_ISA {
+
+#define PARITYLAB_TEXT(x) #x
+#define PARITYLAB_NAME(x) PARITYLAB_TEXT(x)
+
+Kernel kernel() {
+    const auto make_group = [](const Config& config, Layout layout) -> std::unique_ptr<Group> {
+        if (layout == Layout::lanes) return std::make_unique<Trainer<RunsInLanes>>(config);
+        return std::make_unique<Trainer<UnitsInLanes>>(config);
+    };
+    return {PARITYLAB_NAME(PARITYLAB_ISA), make_group, fma_flops};
+}
+
+}  // namespace paritylab::PARITYLAB_ISA

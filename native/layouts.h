@@ -1,0 +1,147 @@
+// What the lanes of a register stand for: runs, or units of one run. The kernel is written once for both.
+//
+// A layout says how many runs a group holds (SLOTS), where a unit's parameters live (place), how lanes add up to one
+// run's output (sum), how inputs are drawn and become +-1 (Inputs), and how wide a tile may be (MAX_UNITS, measured).
+// Per-run values, such as learning rates and keys, are registers too: one lane each, or the same value in all.
+#pragma once
+
+#include <vector>
+
+#include "simd.h"
+#include "threefry.h"
+
+namespace paritylab::PARITYLAB_ISA {
+
+inline constexpr int BLOCK = 32;  // samples that go through the network together
+
+// Where a unit's parameters are: which of the layer's registers, and which lane of it.
+struct Place {
+    int vector, lane;
+};
+
+// Small networks: lane l of every register belongs to the run in slot l. Inputs stay packed until they are used.
+struct RunsInLanes {
+    static constexpr int SLOTS = LANES;
+    static constexpr int PARTIAL_SUMS = 1;
+    static constexpr int MAX_UNITS = LANES == 16 ? 10 : 5;  // unpacking an x is dear: let many units share it
+
+    static int vectors(int width) { return width; }
+    static Place place(int unit, int slot) { return {unit, slot}; }
+    static vi valid(int /*vector*/, int /*width*/) { return vi{} == 0; }
+    static vu unit_index(int vector) { return broadcast(static_cast<uint32_t>(vector)); }
+    static vf sum(const vf (&partial)[PARTIAL_SUMS]) { return partial[0]; }
+    template <class Vector, class Value>
+    static void set(Vector& v, int slot, Value value) {
+        v[slot] = value;
+    }
+
+    // out[s] = word first + s of each run's key
+    static void draw_words(const Key<vu>& key, uint32_t first, int count, vu* out) {
+        for (int s = 0; s < count; ++s) out[s] = random_bits(key, broadcast(first + s));
+    }
+
+    class Inputs {
+    public:
+        explicit Inputs(int words) : words_(words), bits_(words * BLOCK) {}
+
+        // Samples [first, first + count) of each run's key, and in y the parity over each run's mask.
+        void draw(const Key<vu>& key, uint32_t first, int count, const vu* mask, vf* y) {
+            for (int s = 0; s < count; ++s) {
+                vu masked{};
+                for (int w = 0; w < words_; ++w) {
+                    const vu word = random_bits(key, broadcast((first + s) * words_ + w));
+                    bits_[w * BLOCK + s] = word;
+                    masked ^= word & mask[w];
+                }
+                y[s] = sign_of(parity_to_sign(masked));
+            }
+        }
+
+        void put(int slot, int s, const uint32_t* words) {
+            for (int w = 0; w < words_; ++w) bits_[w * BLOCK + s][slot] = words[w];
+        }
+
+        struct Row {
+            vu word;
+            vf operator()(int bit) const { return sign_of(word << (31 - bit)); }
+        };
+        Row row(int word, int s) const { return {bits_[word * BLOCK + s]}; }
+
+    private:
+        int words_;
+        std::vector<vu> bits_;
+    };
+};
+
+// Wide networks, of which a register's worth of copies would outgrow the cache: the lanes are neighbouring units of
+// one run. Units that pad the last register have parameters that stay 0.
+struct UnitsInLanes {
+    static constexpr int SLOTS = 1;
+    static constexpr int PARTIAL_SUMS = 16 / LANES;  // sixteen sums on every instruction set, so that all agree
+    static constexpr int MAX_UNITS = LANES == 16 ? 5 : 3;  // an x costs one load, like a weight: square tiles
+
+    static int vectors(int width) { return (width + LANES - 1) / LANES; }
+    static Place place(int unit, int /*slot*/) { return {unit / LANES, unit % LANES}; }
+    static vu unit_index(int vector) { return broadcast(static_cast<uint32_t>(vector * LANES)) + iota(); }
+    static vi valid(int vector, int width) { return unit_index(vector) < static_cast<uint32_t>(width); }
+    static vf sum(const vf (&partial)[PARTIAL_SUMS]) {
+        float t[16];
+        for (int i = 0; i < 16; ++i) t[i] = partial[i / LANES][i % LANES];
+        for (int half = 8; half > 0; half /= 2) {
+            for (int i = 0; i < half; ++i) t[i] += t[i + half];
+        }
+        return broadcast(t[0]);
+    }
+    template <class Vector, class Value>
+    static void set(Vector& v, int /*slot*/, Value value) {
+        v = value - Vector{};
+    }
+
+    static void draw_words(const Key<vu>& key, uint32_t first, int count, vu* out) {
+        for (int s0 = 0; s0 < count; s0 += LANES) {
+            const vu words = random_bits(key, broadcast(first + s0) + iota());
+            for (int s = s0; s < count && s < s0 + LANES; ++s) out[s] = broadcast(words[s - s0]);
+        }
+    }
+
+    // Every register of a sample needs the same x_j, so the inputs are unpacked once, to be broadcast from memory.
+    class Inputs {
+    public:
+        explicit Inputs(int words) : words_(words), signs_(words * BLOCK * 32) {}
+
+        void draw(const Key<vu>& key, uint32_t first, int count, const vu* mask, vf* y) {
+            for (int s0 = 0; s0 < count; s0 += LANES) {
+                const int chunk = count - s0 < LANES ? count - s0 : LANES;
+                vu masked{};
+                for (int w = 0; w < words_; ++w) {
+                    const vu words = random_bits(key, (broadcast(first + s0) + iota()) * words_ + w);
+                    masked ^= words & mask[w];
+                    for (int i = 0; i < chunk; ++i) unpack(w, s0 + i, words[i]);
+                }
+                const vf signs = sign_of(parity_to_sign(masked));
+                for (int i = 0; i < chunk; ++i) y[s0 + i] = broadcast(signs[i]);
+            }
+        }
+
+        void put(int /*slot*/, int s, const uint32_t* words) {
+            for (int w = 0; w < words_; ++w) unpack(w, s, words[w]);
+        }
+
+        struct Row {
+            const float* x;
+            vf operator()(int bit) const { return broadcast(x[bit]); }
+        };
+        Row row(int word, int s) const { return {&signs_[(word * BLOCK + s) * 32]}; }
+
+    private:
+        void unpack(int word, int s, uint32_t bits) {
+            float* x = &signs_[(word * BLOCK + s) * 32];
+            for (int bit = 0; bit < 32; ++bit) x[bit] = (bits >> bit) & 1 ? -1.0f : 1.0f;
+        }
+
+        int words_;
+        std::vector<float> signs_;
+    };
+};
+
+}  // namespace paritylab::PARITYLAB_ISA

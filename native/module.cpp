@@ -1,0 +1,194 @@
+// The Python module paritylab._lanes.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <stdexcept>
+#include <thread>
+
+#include "parse.h"
+#include "pool.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace paritylab {
+namespace {
+
+template <class T, size_t N>
+using Array = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+nb::object to_numpy(std::vector<T> values, std::vector<size_t> shape) {
+    auto* kept = new std::vector<T>(std::move(values));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), shape.size(), shape.data(), owner));
+}
+
+// One column of the records; `values` says what each record adds to it.
+template <class T, class Values>
+nb::object column(const std::vector<Record>& records, std::vector<size_t> shape, Values&& values) {
+    std::vector<T> all;
+    for (const Record& record : records) values(record, all);
+    shape.insert(shape.begin(), records.size());
+    return to_numpy(std::move(all), std::move(shape));
+}
+
+nb::dict to_dict(const std::vector<Record>& records, const Config& config) {
+    const auto scalar = [&]<class T>(T, auto&& value) {
+        return column<T>(records, {}, [&](const Record& r, std::vector<T>& all) { all.push_back(T(value(r))); });
+    };
+    nb::dict out;
+    out["tag"] = scalar(int64_t{}, [](const Record& r) { return r.tag; });
+    out["status"] = scalar(int32_t{}, [](const Record& r) { return r.status; });
+    out["t_c"] = scalar(int64_t{}, [](const Record& r) { return r.solved_at; });
+    out["steps"] = scalar(int64_t{}, [](const Record& r) { return r.steps; });
+    out["accuracy"] = scalar(double{}, [](const Record& r) { return r.accuracy; });
+    out["loss"] = scalar(double{}, [](const Record& r) { return r.loss; });
+    if (!config.keep_params) return out;
+    const auto array = [&](std::vector<size_t> shape, std::vector<float> Parameters::*member) {
+        return column<float>(records, std::move(shape), [&](const Record& r, std::vector<float>& all) {
+            all.insert(all.end(), (r.end.*member).begin(), (r.end.*member).end());
+        });
+    };
+    const size_t n = config.inputs, width = config.width;
+    out["W"] = array({n, width}, &Parameters::W);
+    out["b"] = array({width}, &Parameters::b);
+    out["u"] = array({width}, &Parameters::u);
+    out["c"] = scalar(float{}, [](const Record& r) { return r.end.c; });
+    return out;
+}
+
+template <class NdArray>
+void expect_shape(const char* name, const NdArray& array, std::initializer_list<size_t> shape) {
+    size_t axis = 0;
+    for (size_t length : shape) {
+        if (array.shape(axis++) != length) throw std::invalid_argument(std::string(name) + ": wrong shape");
+    }
+}
+
+void add(Pool& pool, Array<int64_t, 1> tag, Array<uint32_t, 2> key, Array<float, 3> W, Array<float, 2> b,
+         Array<float, 2> u, Array<float, 1> c, Array<float, 1> lr, Array<float, 1> tau, Array<uint32_t, 1> flip,
+         Array<uint32_t, 2> mask, Array<int64_t, 1> max_steps) {
+    const Config& config = pool.config();
+    const size_t runs = tag.shape(0), n = config.inputs, width = config.width, words = config.words();
+    expect_shape("key", key, {runs, 2});
+    expect_shape("W", W, {runs, n, width});
+    expect_shape("b", b, {runs, width});
+    expect_shape("u", u, {runs, width});
+    expect_shape("c", c, {runs});
+    expect_shape("lr", lr, {runs});
+    expect_shape("tau", tau, {runs});
+    expect_shape("flip", flip, {runs});
+    expect_shape("mask", mask, {runs, words});
+    expect_shape("max_steps", max_steps, {runs});
+    for (size_t i = 0; i < runs; ++i) pool.check(max_steps.data()[i]);  // all, before any is added
+    const auto row = []<class T>(const T* data, size_t index, size_t length) {
+        return std::vector<T>(data + index * length, data + (index + 1) * length);
+    };
+    const bool has_head = config.family == Family::mlp;
+    for (size_t i = 0; i < runs; ++i) {
+        Run run;
+        run.tag = tag.data()[i];
+        run.key = {key.data()[2 * i], key.data()[2 * i + 1]};
+        run.lr = lr.data()[i];
+        run.tau = tau.data()[i];
+        run.flip = flip.data()[i];
+        run.max_steps = max_steps.data()[i];
+        run.mask = row(mask.data(), i, words);
+        run.start.W = row(W.data(), i, n * width);
+        run.start.b = row(b.data(), i, width);
+        run.start.u = has_head ? row(u.data(), i, width) : std::vector<float>(width);
+        run.start.c = has_head ? c.data()[i] : 0.0f;
+        pool.add(std::move(run));
+    }
+}
+
+double fma_peak(double seconds, int threads, const std::string& isa) {
+    const Kernel& kernel = find_kernel(isa);
+    std::vector<double> flops(std::max(threads, 1));
+    {
+        std::vector<std::jthread> workers;
+        for (double& result : flops) workers.emplace_back([&] { result = kernel.fma_flops(seconds); });
+    }
+    double total = 0;
+    for (double result : flops) total += result;
+    return total;
+}
+
+}  // namespace
+
+NB_MODULE(_lanes, m) {
+    m.doc() = "Trains many small networks at once on sparse parities, on the CPU.";
+
+    m.def("supported_isas", [] {
+        std::vector<std::string> names;
+        for (const Kernel& kernel : supported_kernels()) names.emplace_back(kernel.name);
+        return names;
+    }, "The instruction sets this machine can run, best first.");
+    m.def("fma_peak", &fma_peak, "seconds"_a, "threads"_a = 1, "isa"_a = "auto",
+          nb::call_guard<nb::gil_scoped_release>(), "Measured fused multiply-add peak, in FLOP/s.");
+    m.def("fold_in", [](std::pair<uint32_t, uint32_t> key, uint32_t data) {
+        const Key<uint32_t> out = fold_in(Key<uint32_t>{key.first, key.second}, data);
+        return std::pair(out.a, out.b);
+    }, "key"_a, "data"_a, "jax.random.fold_in");
+    m.def("random_bits", [](std::pair<uint32_t, uint32_t> key, uint32_t count) {
+        std::vector<uint32_t> bits(count);
+        for (uint32_t e = 0; e < count; ++e) bits[e] = random_bits(Key<uint32_t>{key.first, key.second}, e);
+        return to_numpy(std::move(bits), {count});
+    }, "key"_a, "count"_a, "jax.random.bits");
+
+    nb::class_<Pool>(m, "Pool", "Runs with one configuration, trained to their end by a few threads.")
+        .def("__init__", [](Pool* self, int n, const std::string& family, int width, int batch,
+                            const std::string& activation, std::vector<float> activation_params,
+                            const std::string& loss, std::vector<float> loss_params,
+                            std::optional<Array<float, 1>> schedule, std::pair<float, float> rates,
+                            float decay_coupled, float decay_plain, int64_t sample, bool replacement,
+                            int64_t eval_every, int64_t eval_size, bool eval_fresh,
+                            int64_t allowed_errors, int consecutive, bool keep_params, int threads,
+                            const std::string& isa, const std::string& layout) {
+            Config config{
+                .family = parse_family(family), .inputs = n, .width = width,
+                .activation = parse_activation(activation), .activation_params = std::move(activation_params),
+                .loss = parse_loss(loss), .loss_params = std::move(loss_params), .batch = batch, .schedule = {},
+                .rates = {rates.first, rates.second}, .decay_coupled = decay_coupled, .decay_plain = decay_plain,
+                .sample = sample, .replacement = replacement,
+                .eval_every = eval_every, .eval_size = eval_size, .eval_fresh = eval_fresh,
+                .allowed_errors = allowed_errors, .consecutive = consecutive, .keep_params = keep_params};
+            if (schedule) {
+                config.schedule.assign(schedule->data(), schedule->data() + schedule->size());
+                if (config.schedule.empty()) throw std::invalid_argument("schedule: empty");
+            }
+            check(config);
+            new (self) Pool(config, threads, isa, layout);
+        }, nb::kw_only(), "n"_a, "family"_a, "width"_a, "batch"_a, "activation"_a,
+           "activation_params"_a, "loss"_a, "loss_params"_a, "schedule"_a.none() = nb::none(), "rates"_a,
+           "decay_coupled"_a, "decay_plain"_a, "sample"_a, "replacement"_a, "eval_every"_a,
+           "eval_size"_a, "eval_fresh"_a, "allowed_errors"_a, "consecutive"_a, "keep_params"_a, "threads"_a,
+           "isa"_a = "auto", "layout"_a = "auto")
+        .def("add", &add, "tag"_a, "key"_a, "W"_a, "b"_a, "u"_a, "c"_a, "lr"_a, "tau"_a, "flip"_a, "mask"_a,
+             "max_steps"_a, "Puts copies of these runs at the end of the stock.")
+        .def("advance", [](Pool& pool, double seconds) {
+            std::vector<Record> records;
+            {
+                nb::gil_scoped_release release;
+                records = pool.advance(seconds);
+            }
+            return to_dict(records, pool.config());
+        }, "seconds"_a, "Trains for this long, or until all is done; returns the runs that finished.")
+        .def("discard", [](Pool& pool, const std::vector<int64_t>& tags) {
+            nb::gil_scoped_release release;
+            pool.discard({tags.begin(), tags.end()});
+        }, "tags"_a, "Forgets these runs, without a record.")
+        .def_prop_ro("stock", &Pool::stock, "Runs that have not started.")
+        .def_prop_ro("active", &Pool::active, "Runs in slots.")
+        .def_prop_ro("slots", &Pool::slots)
+        .def_prop_ro("model_steps", &Pool::steps, "Updates done so far, summed over all runs.")
+        .def_prop_ro("isa", &Pool::isa)
+        .def_prop_ro("layout", [](const Pool& pool) { return pool.layout() == Layout::lanes ? "lanes" : "within"; });
+}
+
+}  // namespace paritylab

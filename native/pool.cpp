@@ -1,0 +1,123 @@
+#include "pool.h"
+
+#include <algorithm>
+#include <exception>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+namespace paritylab {
+
+const std::vector<Kernel>& supported_kernels() {
+    static const std::vector<Kernel> kernels = [] {
+        std::vector<Kernel> found;
+#if defined(PARITYLAB_X86)
+        __builtin_cpu_init();
+        const bool fma = __builtin_cpu_supports("fma");
+        if (fma && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
+            found.push_back(avx512::kernel());
+        }
+        if (fma && __builtin_cpu_supports("avx2")) found.push_back(avx2::kernel());
+#endif
+        found.push_back(baseline::kernel());
+        return found;
+    }();
+    return kernels;
+}
+
+const Kernel& find_kernel(const std::string& isa) {
+    const std::vector<Kernel>& kernels = supported_kernels();
+    if (isa == "auto") return kernels.front();
+    const auto found = std::ranges::find(kernels, isa, &Kernel::name);
+    if (found == kernels.end()) throw std::invalid_argument("isa: this machine cannot run '" + isa + "'");
+    return *found;
+}
+
+Layout choose_layout(const Config& config) {
+    if (config.family != Family::mlp) return Layout::lanes;
+    // Measured on Zen 4. Sixteen lanes on every instruction set, so that all choose alike.
+    const int64_t lanes_bytes = int64_t{64} * config.inputs * config.width;
+    const int64_t limit = config.batch >= 4 ? 224 * 1024 : 1024 * 1024;
+    const int padded_width = (config.width + 15) / 16 * 16;
+    return lanes_bytes > limit && 4 * config.width >= 3 * padded_width ? Layout::within : Layout::lanes;
+}
+
+static Layout parse_layout(const Config& config, const std::string& name) {
+    if (name == "auto") return choose_layout(config);
+    if (name == "lanes") return Layout::lanes;
+    if (name != "within") throw std::invalid_argument("layout: expected 'auto', 'lanes' or 'within'");
+    if (config.family != Family::mlp) throw std::invalid_argument("layout: 'within' is for the mlp only");
+    return Layout::within;
+}
+
+Pool::Pool(const Config& config, int threads, const std::string& isa, const std::string& layout)
+    : config_(config), kernel_(find_kernel(isa)), layout_(parse_layout(config, layout)) {
+    if (threads < 1) throw std::invalid_argument("threads: expected at least 1");
+    for (int i = 0; i < threads; ++i) groups_.push_back(kernel_.make_group(config_, layout_));
+}
+
+void Pool::check(int64_t max_steps) const {
+    if (max_steps < 1) throw std::invalid_argument("max_steps: expected at least 1");
+    if (!config_.schedule.empty() && max_steps > static_cast<int64_t>(config_.schedule.size())) {
+        throw std::invalid_argument("schedule: shorter than max_steps");
+    }
+}
+
+void Pool::add(Run run) {
+    check(run.max_steps);
+    stock_.add(std::move(run));
+}
+
+std::vector<Record> Pool::advance(double seconds) {
+    std::lock_guard lock(mutex_);
+    // Beyond a day the conversion to the clock's integer could overflow.
+    const auto span = std::chrono::duration<double>(std::clamp(seconds, 0.0, 86400.0));
+    const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(span);
+    std::vector<std::exception_ptr> errors(groups_.size());
+    const auto work = [&](size_t i) {
+        try {
+            groups_[i]->advance(stock_, deadline);
+        } catch (...) {
+            errors[i] = std::current_exception();
+        }
+    };
+    {
+        std::vector<std::jthread> threads;
+        for (size_t i = 1; i < groups_.size(); ++i) threads.emplace_back(work, i);
+        work(0);
+    }
+    for (const std::exception_ptr& error : errors) {
+        if (error) std::rethrow_exception(error);
+    }
+    return stock_.collect();
+}
+
+void Pool::discard(const Tags& tags) {
+    std::lock_guard lock(mutex_);
+    stock_.discard(tags);
+    for (const auto& group : groups_) group->discard(tags);
+}
+
+int Pool::slots() const {
+    std::lock_guard lock(mutex_);
+    int total = 0;
+    for (const auto& group : groups_) total += group->slots();
+    return total;
+}
+
+int Pool::active() const {
+    std::lock_guard lock(mutex_);
+    int total = 0;
+    for (const auto& group : groups_) total += group->active();
+    return total;
+}
+
+int64_t Pool::steps() const {
+    std::lock_guard lock(mutex_);
+    int64_t total = 0;
+    for (const auto& group : groups_) total += group->steps();
+    return total;
+}
+
+}  // namespace paritylab

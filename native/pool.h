@@ -1,0 +1,47 @@
+// A pool of runs with one configuration: a stock, and one group per thread that works through it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "group.h"
+
+namespace paritylab {
+
+// The kernels this machine can run, best first.
+const std::vector<Kernel>& supported_kernels();
+const Kernel& find_kernel(const std::string& isa);  // "auto": the best
+
+// By shape only, so that a run's result never depends on what else is in the pool.
+Layout choose_layout(const Config& config);
+
+class Pool {
+public:
+    Pool(const Config& config, int threads, const std::string& isa, const std::string& layout);
+
+    const Config& config() const { return config_; }
+    const char* isa() const { return kernel_.name; }
+    Layout layout() const { return layout_; }
+
+    void check(int64_t max_steps) const;  // throws if no run can have so many
+    void add(Run run);
+    std::vector<Record> advance(double seconds);
+    void discard(const Tags& tags);
+
+    size_t stock() const { return stock_.waiting(); }
+    int slots() const;
+    int active() const;
+    int64_t steps() const;
+
+private:
+    const Config config_;
+    const Kernel& kernel_;
+    Layout layout_;
+    Stock stock_;
+    std::vector<std::unique_ptr<Group>> groups_;
+    mutable std::mutex mutex_;  // held while the groups work
+};
+
+}  // namespace paritylab

@@ -1,0 +1,79 @@
+// One SIMD register of this build: LANES floats, or LANES 32-bit integers.
+//
+// This file is compiled once per instruction set, each time in its own namespace. Compiler vector types keep the code
+// free of intrinsics, but for the fused multiply-add: the sources are built with -ffp-contract=off and say themselves
+// where they fuse, so that no compiler chooses where to round, and AVX2 and AVX-512 agree bit for bit.
+#pragma once
+
+#include <cstdint>
+
+#if defined(__FMA__)
+#include <immintrin.h>
+#endif
+
+#ifndef PARITYLAB_ISA
+#error "PARITYLAB_ISA names the namespace of this instruction set"
+#endif
+
+namespace paritylab::PARITYLAB_ISA {
+
+#if defined(__AVX512F__)
+inline constexpr int LANES = 16;
+#elif defined(__AVX2__)
+inline constexpr int LANES = 8;
+#else
+inline constexpr int LANES = 4;
+#endif
+
+typedef float vf __attribute__((vector_size(4 * LANES)));
+typedef uint32_t vu __attribute__((vector_size(4 * LANES)));
+typedef int32_t vi __attribute__((vector_size(4 * LANES)));  // comparisons: -1 where true, 0 where false
+
+inline vf broadcast(float x) { return x - vf{}; }  // not vf{} + x, which would lose the sign of -0
+inline vu broadcast(uint32_t x) { return vu{} + x; }
+
+// 0, 1, 2, ...
+inline vu iota() {
+    vu v{};
+    for (int lane = 0; lane < LANES; ++lane) v[lane] = lane;
+    return v;
+}
+
+inline vf select(vi condition, vf yes, vf no) { return condition ? yes : no; }
+inline vu select(vi condition, vu yes, vu no) { return condition ? yes : no; }
+
+// These two keep NaN: a parameter that is not a number must not look like one.
+inline vf at_least(vf x, vf low) { return select(x < low, low, x); }
+inline vf at_most(vf x, vf high) { return select(x > high, high, x); }
+
+inline vf absolute(vf x) { return (vf)((vu)x & 0x7FFFFFFFu); }
+
+// +1 or -1: the sign bit of `bits`, put on 1.
+inline vf sign_of(vu bits) { return (vf)((bits & 0x80000000u) | 0x3F800000u); }
+
+// The parity of each word, in its sign bit.
+inline vu parity_to_sign(vu x) {
+    x ^= x << 16;
+    x ^= x << 8;
+    x ^= x << 4;
+    x ^= x << 2;
+    return x ^ (x << 1);
+}
+
+// a * b + c, rounded once wherever the machine can.
+inline vf fma(vf a, vf b, vf c) {
+#if defined(__AVX512F__)
+    return _mm512_fmadd_ps(a, b, c);
+#elif defined(__FMA__)
+    return _mm256_fmadd_ps(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+inline vf square_root(vf x) {
+    for (int lane = 0; lane < LANES; ++lane) x[lane] = __builtin_sqrtf(x[lane]);
+    return x;
+}
+
+}  // namespace paritylab::PARITYLAB_ISA

@@ -1,0 +1,238 @@
+// A group of runs: trains them in lock-step, judges them, and refills the slots of those that are done.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "batches.h"
+#include "group.h"
+#include "network.h"
+
+namespace paritylab::PARITYLAB_ISA {
+
+template <class L>
+class Trainer final : public Group {
+public:
+    explicit Trainer(const Config& config)
+        : config_(config), network_(config_), batches_(config_), blocks_{Block<L>(config_), Block<L>(config_)} {
+        const double step_work = double(config.inputs) * config.width * config.batch * L::SLOTS / LANES;
+        steps_per_look_ = 1 + static_cast<int64_t>(1e5 / step_work);
+    }
+
+    void advance(Stock& stock, Clock::time_point deadline) override {
+        for (;;) {
+            refill(stock);
+            if (active() == 0) return;
+            for (int64_t left = steps_to_check(); left > 0;) {
+                const int64_t steps = std::min(left, steps_per_look_);
+                train(steps);
+                left -= steps;
+                if (left > 0 && Clock::now() >= deadline) return;
+            }
+            check(stock);
+            if (Clock::now() >= deadline) return;
+        }
+    }
+
+    void discard(const Tags& tags) override {
+        for (int slot = 0; slot < L::SLOTS; ++slot) {
+            if (run_[slot] && tags.contains(run_[slot]->tag)) release(slot);
+        }
+    }
+
+    int slots() const override { return L::SLOTS; }
+    int active() const override { return active_; }
+    int64_t steps() const override { return steps_; }
+
+private:
+    // Slots freed between two checks (a max_steps that eval_every does not divide, a discarded run), if refilled at
+    // once, would let the checks of the slots drift apart until there is one at almost every step. So where checks are
+    // at most this many steps apart, a free slot waits for the next.
+    static constexpr int64_t PATIENCE = 32;
+
+    void refill(Stock& stock) {
+        if (active_ == 0) phase_ = 0;
+        if (active_ == L::SLOTS || (phase_ % config_.eval_every != 0 && config_.eval_every <= PATIENCE)) return;
+        for (int slot = 0; slot < L::SLOTS; ++slot) {
+            Run run;
+            if (run_[slot] || !stock.take(run)) continue;
+            network_.put(slot, run.start);
+            batches_.put(slot, run);
+            noise_keys_.set(slot, run.stream(Stream::gradient_noise));
+            L::set(lr_, slot, run.lr);
+            L::set(tau_, slot, run.tau);
+            L::set(step_vector_, slot, 0u);
+            step_[slot] = 0;
+            streak_[slot] = 0;
+            run.start = {};  // the registers have it now
+            run_[slot] = std::move(run);
+            ++active_;
+        }
+        look_for_noise();
+    }
+
+    // An empty slot computes on zeros: it costs nothing extra and disturbs nothing.
+    void release(int slot) {
+        network_.clear(slot);
+        batches_.remove(slot);
+        L::set(lr_, slot, 0.0f);
+        L::set(tau_, slot, 0.0f);
+        run_[slot].reset();
+        --active_;
+        look_for_noise();
+    }
+
+    void look_for_noise() {
+        noisy_ = false;
+        for (int slot = 0; slot < L::SLOTS; ++slot) noisy_ |= tau_[slot] > 0;
+    }
+
+    bool due(int slot) const {
+        return run_[slot] && (step_[slot] % config_.eval_every == 0 || step_[slot] == run_[slot]->max_steps);
+    }
+
+    int64_t steps_to_check() const {
+        int64_t least = INT64_MAX;
+        for (int slot = 0; slot < L::SLOTS; ++slot) {
+            if (!run_[slot]) continue;
+            const int64_t on_grid = config_.eval_every - step_[slot] % config_.eval_every;
+            least = std::min({least, on_grid, run_[slot]->max_steps - step_[slot]});
+        }
+        return least;
+    }
+
+    void train(int64_t steps) {
+        Block<L>* block = &blocks_[0];
+        Block<L>* next = &blocks_[1];
+        bool ahead = false;  // whether the block has been through the network already
+        for (; steps > 0; --steps) {
+            const vf lr = scheduled_lr();
+            const vf rates[2] = {lr * config_.rates[0], lr * config_.rates[1]};
+            const Update update[2] = {make_update(rates[0], config_.rates[0]), make_update(rates[1], config_.rates[1])};
+            const vu step = step_vector_;
+            if (config_.batch == 1) {
+                if (!ahead) forward(*block, 0, 1);
+                count_step();
+                ahead = steps > 1 && !noisy_;  // noise must come before the next step's way forward
+                if (ahead) batches_.train(*next, step_vector_, step_, 0, 1);
+                network_.backward_single(*block, ahead ? next : nullptr, update);
+                if (ahead) std::swap(block, next);
+            } else {
+                for (int first = 0; first < config_.batch; first += BLOCK) {
+                    const int count = std::min(BLOCK, config_.batch - first);
+                    forward(*block, first, count);
+                    network_.backward(*block, {first == 0, first + count == config_.batch}, update);
+                }
+                count_step();
+            }
+            if (noisy_) network_.add_noise(fold_in(noise_keys_.now, step), {-rates[0] * tau_, -rates[1] * tau_});
+        }
+    }
+
+    void forward(Block<L>& block, int first, int count) {
+        batches_.train(block, step_vector_, step_, first, count);
+        network_.forward(block);
+    }
+
+    void count_step() {
+        step_vector_ += 1u;
+        for (int64_t& t : step_) ++t;
+        ++phase_;
+        steps_ += active_;
+    }
+
+    vf scheduled_lr() const {
+        if (config_.schedule.empty()) return lr_;
+        vf factor{};
+        for (int slot = 0; slot < L::SLOTS; ++slot) {
+            if (run_[slot]) L::set(factor, slot, config_.schedule[step_[slot]]);
+        }
+        return lr_ * factor;
+    }
+
+    Update make_update(vf rate, float layer_rate) const {
+        const float plain = layer_rate != 0 ? config_.decay_plain : 0.0f;
+        return {rate, 1.0f - rate * config_.decay_coupled - plain, config_.decays()};
+    }
+
+    void check(Stock& stock) {
+        const vf finite = network_.nan_unless_finite();
+        bool due[L::SLOTS], diverged[L::SLOTS], finished[L::SLOTS];
+        for (int slot = 0; slot < L::SLOTS; ++slot) {
+            due[slot] = this->due(slot);
+            diverged[slot] = due[slot] && !(finite[slot] == 0);
+            finished[slot] = diverged[slot] || (due[slot] && step_[slot] == run_[slot]->max_steps);
+        }
+        const Score score = evaluate(due, finished);
+        for (int slot = 0; slot < L::SLOTS; ++slot) {
+            if (!due[slot]) continue;
+            const bool passed = !diverged[slot] && score.errors[slot] <= config_.allowed_errors;
+            streak_[slot] = passed ? streak_[slot] + 1 : 0;
+            const bool solved = passed && streak_[slot] == config_.consecutive;
+            if (!solved && !finished[slot]) continue;
+            const Status status = diverged[slot] ? Status::diverged : solved ? Status::solved : Status::censored;
+            const double size = static_cast<double>(config_.eval_size);
+            stock.finish({run_[slot]->tag, status, solved ? step_[slot] : -1, step_[slot],
+                          (size - score.errors[slot]) / size, score.loss[slot] / size,
+                          config_.keep_params ? network_.get(slot) : Parameters{}});
+            release(slot);
+        }
+    }
+
+    struct Score {
+        int32_t errors[L::SLOTS];
+        double loss[L::SLOTS]{};  // summed
+    };
+
+    // Errors and loss on the evaluation sample. Stops once every run that is due has more errors than allowed, unless
+    // one is finished whatever the outcome; so the score of a run that has passed, or is finished, is complete.
+    Score evaluate(const bool (&due)[L::SLOTS], const bool (&finished)[L::SLOTS]) {
+        Block<L>& block = blocks_[0];
+        Score score;
+        vi errors{};
+        bool undecided = true;
+        for (int64_t first = 0; first < config_.eval_size && undecided;) {
+            const int64_t wanted = std::clamp<int64_t>(first, 4, BLOCK);  // 4, 4, 8, 16, ...: most runs fail at once
+            const int count = static_cast<int>(std::min(wanted, config_.eval_size - first));
+            batches_.evaluation(block, step_vector_, first, count);
+            network_.forward(block);
+            with_loss(config_, [&](const auto& loss) {
+                for (int s = 0; s < count; ++s) {
+                    const vf f = block.f[s], y = block.y[s];
+                    errors += 1 + (y * f > 0.0f);
+                    const vf value = loss.value(f, y);
+                    for (int slot = 0; slot < L::SLOTS; ++slot) score.loss[slot] += value[slot];
+                }
+            });
+            undecided = false;
+            for (int slot = 0; slot < L::SLOTS; ++slot) {
+                undecided |= finished[slot] || (due[slot] && errors[slot] <= config_.allowed_errors);
+            }
+            first += count;
+        }
+        for (int slot = 0; slot < L::SLOTS; ++slot) score.errors[slot] = errors[slot];
+        return score;
+    }
+
+    const Config config_;
+    Network<L> network_;
+    Batches<L> batches_;
+    Block<L> blocks_[2];
+
+    // Per slot
+    std::optional<Run> run_[L::SLOTS];
+    int64_t step_[L::SLOTS]{};
+    int streak_[L::SLOTS]{};
+    vu step_vector_{};  // step_, as the streams count it
+    vf lr_{}, tau_{};
+    Keys<L> noise_keys_;
+
+    int active_ = 0;
+    bool noisy_ = false;  // whether any run has gradient noise
+    int64_t phase_ = 0;  // steps since all slots were free
+    int64_t steps_ = 0;
+    int64_t steps_per_look_;  // at the clock: about 0.1 ms of work
+};
+
+}  // namespace paritylab::PARITYLAB_ISA

@@ -1,0 +1,429 @@
+"""The command line: one JSON object, tables and CSV, and one clear line for everything that is wrong."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from paritylab.cli import main
+
+TINY = ["--n", "6", "--k", "2", "--width", "8", "--batch", "8", "--max-steps", "100", "--eval-size", "64",
+        "--runs", "5", "--engine", "jax"]
+KEYS = {"setup_id", "engine", "runs", "solved", "censored", "diverged", "p10", "median", "p90", "median_interval",
+        "seconds", "model_steps"}
+
+
+def run(capsys, *arguments: str) -> tuple[int, str, str]:
+    """Exit status, standard output and standard error of one command in this process."""
+    shown = warnings.showwarning
+    try:
+        status = main(list(arguments))
+    finally:
+        warnings.showwarning = shown
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def run_apart(*arguments: str, **options) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "paritylab", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """A folder with records of two learning rates and two seeds, and the JSON that the commands printed."""
+    out = tmp_path_factory.mktemp("measured")
+    documents = []
+    for extra in (["--lr", "0.2", "1"], ["--lr", "1", "--seed", "7", "--runs", "3"]):
+        output = io.StringIO()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "stdout", output)
+            assert main(["measure", *TINY, *extra, "--out", str(out), "--json"]) == 0
+        documents.append(output.getvalue())
+    return out, documents
+
+
+# --- measure ----------------------------------------------------------------------------------------------------
+
+
+def test_json_is_one_object_on_standard_output_and_nothing_else(measured):
+    for text in measured[1]:
+        assert text.count("\n") == 1
+        document = json.loads(text)
+        assert set(document) >= KEYS
+
+
+def test_several_rates_are_listed_and_the_best_is_the_answer(measured):
+    document = json.loads(measured[1][0])
+    assert [entry["lr"] for entry in document["by_lr"]] == [0.2, 1]
+    assert all(set(entry) >= KEYS for entry in document["by_lr"])
+    assert len({entry["setup_id"] for entry in document["by_lr"]}) == 2
+    assert document["p10"] == min(entry["p10"] or float("inf") for entry in document["by_lr"])
+    assert "by_lr" not in json.loads(measured[1][1])
+
+
+def test_the_module_runs_as_a_program_and_trains_nothing_twice(measured):
+    out, documents = measured
+    done = run_apart("measure", *TINY, "--lr", "0.2", "1", "--out", str(out), "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    first, again = json.loads(documents[0]), json.loads(done.stdout)
+    for entry, before in zip(again.pop("by_lr"), first.pop("by_lr"), strict=True):
+        assert {**entry, "seconds": 0} == {**before, "seconds": 0}
+    assert {**again, "seconds": 0} == {**first, "seconds": 0}
+    assert again["seconds"] < 0.5
+
+
+def test_without_json_the_answer_is_in_words(measured, capsys):
+    status, text, errors = run(capsys, "measure", *TINY, "--lr", "0.2", "1", "--out", str(measured[0]))
+    assert (status, errors) == (0, "")
+    lines = text.splitlines()
+    assert lines[0].startswith("(6, 2) parity, 5 runs, engine jax")
+    assert lines[1].startswith("lr 0.2: solved")
+    assert lines[2].startswith("lr 1: solved")
+    assert text.count("<- best 10th percentile") == 1
+    assert lines[-1] == f"records: {measured[0] / 'store'}"
+
+
+def test_a_figure_is_written_under_out_and_named_in_the_json(measured, capsys):
+    out = measured[0]
+    status, text, _ = run(capsys, "measure", *TINY, "--lr", "0.2", "1", "--out", str(out), "--json", "--figure")
+    assert status == 0
+    figures = [Path(path) for path in json.loads(text)["figures"]]
+    assert figures
+    assert all(path.parent == out and path.stat().st_size > 0 for path in figures)
+
+
+def test_zero_runs_are_answered(capsys, tmp_path):
+    status, text, _ = run(capsys, "measure", *TINY, "--runs", "0", "--out", str(tmp_path), "--json")
+    assert status == 0
+    assert (json.loads(text)["runs"], json.loads(text)["median"]) == (0, None)
+    assert files(tmp_path) == []
+
+
+def test_numbers_may_be_written_as_1e1_or_1_0(capsys, tmp_path, measured):
+    status, text, _ = run(capsys, "measure", *TINY, "--runs", "0.5e1", "--eval-size", "6_4", "--lr", "1", "--out",
+                          str(measured[0]), "--json")
+    assert status == 0
+    assert json.loads(text)["setup_id"] == json.loads(measured[1][1])["setup_id"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part", "value"),
+    [
+        (["--network", "polynet", "--k", "3"], "network", {"type": "polynet", "degree": 3}),
+        (["--network", "disjoint-polynet"], "network", {"type": "disjoint-polynet", "degree": 2}),
+        (["--network", "neuron"], "network", {"type": "neuron", "activation": "sinusoid:2"}),
+        (["--network", "transformer"], "network", {"type": "transformer", "d_emb": 1024}),
+        (["--width", "3", "4"], "network", {"type": "mlp", "width": [3, 4]}),
+        (["--setting", "barak2022:iv"], "network", {"type": "mlp", "width": 10, "activation": "power:2"}),
+        (["--setting", "barak2022:*iii"], "optimiser", {"type": "adam", "lr": 0.1}),
+        (["--optimiser", "sign-sgd"], "optimiser", {"type": "sign-sgd", "lr": 0.1}),
+        (["--schedule", "linear:9"], "optimiser", {"type": "sgd", "schedule": "linear:9"}),
+        (["--weight-decay", "0.1", "--decay-form", "plain"], "optimiser", {"weight_decay": 0.1, "decay_form": "plain"}),
+        (["--gradient-noise", "2"], "optimiser", {"noise": 2}),
+    ],
+)
+def test_options_make_the_setup_they_say(arguments, part, value):
+    from paritylab.cli import build_parser
+    from paritylab.cli.measure import make_setup
+
+    options = build_parser().parse_args(["measure", "--n", "6", "--k", "2", *arguments])
+    document = json.loads(make_setup(options, options.lr[0]).to_json())
+    assert value.items() <= document["learner"][part].items()
+
+
+def test_the_support_may_be_given_itself():
+    from paritylab.cli import build_parser
+    from paritylab.cli.measure import make_setup
+
+    options = build_parser().parse_args(["measure", "--n", "9", "--support", "8", "1", "--noise", "0.1"])
+    problem = make_setup(options, 0.1).problem
+    assert (problem.support, problem.noise) == ((1, 8), 0.1)
+
+
+# --- results ----------------------------------------------------------------------------------------------------
+
+
+def results(capsys, measured, *arguments):
+    return run(capsys, "results", "--out", str(measured[0]), *arguments)
+
+
+def test_results_list_every_setup_engine_and_seed(measured, capsys):
+    status, text, errors = results(capsys, measured, "--json")
+    assert (status, errors) == (0, "")
+    rows = json.loads(text)["results"]
+    assert sorted((row["lr"], row["seed"], row["runs"]) for row in rows) == [(0.2, 0, 5), (1, 0, 5), (1, 7, 3)]
+    document = json.loads(measured[1][1])
+    (row,) = (row for row in rows if row["seed"] == 7)
+    assert all(row[key] == document[key] for key in KEYS - {"seconds", "model_steps"})
+    assert row["setup"]["problem"]["n"] == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "count"),
+    [([], 3), (["--n", "6"], 3), (["--n", "7"], 0), (["--k", "2"], 3), (["--k", "3"], 0), (["--seed", "7"], 1),
+     (["--seed", "8"], 0), (["--engine", "jax"], 3), (["--engine", "lanes"], 0), (["--setup", "zz"], 0),
+     (["--records"], 13), (["--records", "--seed", "7"], 3)],
+)
+def test_results_are_filtered(measured, capsys, arguments, count):
+    assert len(json.loads(results(capsys, measured, "--json", *arguments)[1])["results"]) == count
+
+
+def test_the_beginning_of_an_id_is_enough(measured, capsys):
+    setup_id = json.loads(measured[1][1])["setup_id"]
+    rows = json.loads(results(capsys, measured, "--json", "--setup", setup_id[:6])[1])["results"]
+    assert {row["setup_id"] for row in rows} == {setup_id}
+    assert len(rows) == 2
+
+
+def test_results_as_csv_can_be_read_back(measured, capsys):
+    status, text, _ = results(capsys, measured, "--csv")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert status == 0
+    assert {row["network"] for row in rows} == {"mlp 8 relu"}
+    assert [int(row["runs"]) for row in rows if row["seed"] == "7"] == [3]
+    records = list(csv.DictReader(io.StringIO(results(capsys, measured, "--csv", "--records")[1])))
+    assert len(records) == 13
+    assert {row["status"] for row in records} <= {"solved", "censored", "diverged"}
+
+
+def test_results_as_a_table_have_one_line_each(measured, capsys):
+    status, text, _ = results(capsys, measured)
+    lines = text.splitlines()
+    assert status == 0
+    assert len(lines) == 4
+    assert lines[0].split()[:4] == ["setup_id", "n", "k", "network"]
+    assert len(results(capsys, measured, "--records")[1].splitlines()) == 14
+    assert results(capsys, measured, "--n", "99")[1] == "no results match\n"
+
+
+def test_nothing_found_is_still_csv_and_json(measured, capsys):
+    assert results(capsys, measured, "--n", "99", "--csv")[1].startswith("setup_id,n,k")
+    assert json.loads(results(capsys, measured, "--n", "99", "--json")[1])["results"] == []
+
+
+def test_a_closed_pipe_is_not_an_error(measured):
+    command = f"{sys.executable} -m paritylab results --records --out {measured[0]} | head -n 0"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# --- bad input --------------------------------------------------------------------------------------------------
+
+BAD = [
+    ("--k 7 --n 6", "k must be in 0..n=6, not 7"),
+    ("--n x", "--n: not a whole number: 'x'"),
+    ("--n 2.5", "not a whole number"),
+    ("--n nan", "not a whole number"),
+    ("--n 1e400", "not a whole number"),
+    ("--n 0", "n must be in"),
+    ("--n", "expected one argument"),
+    ("--lr -1", "learning rate must be at least 0, not -1"),
+    ("--lr nan", "learning rate"),
+    ("--lr inf", "learning rate"),
+    ("--lr fast", "--lr"),
+    ("--lr 1 1.0", "--lr values must differ"),
+    ("--activation rellu", "did you mean 'relu'"),
+    ("--activation zigzag", "takes 1 number"),
+    ("--activation oscillating:1e6", "oscillating"),
+    ("--init tourch", "did you mean 'torch'"),
+    ("--init perturbed-rademacher:1e300", "perturb"),
+    ("--loss hing", "did you mean 'hinge'"),
+    ("--schedule cosin:9", "did you mean 'cosine'"),
+    ("--network mpl", "did you mean 'mlp'"),
+    ("--network neuron --width 9", "a neuron has no --width"),
+    ("--network polynet --activation relu", "a polynet has no --activation"),
+    ("--network polynet --degree 0", "degree"),
+    ("--network polynet --k 0", "degree of a PolyNet must be at least 1"),
+    ("--network disjoint-polynet --k 4 --n 6", "cannot split n=6"),
+    ("--degree 3", "a mlp has no --degree"),
+    ("--optimiser sdg", "did you mean 'sgd'"),
+    ("--optimiser adam --weight-decay 1", "--weight-decay belongs to sgd"),
+    ("--optimiser adam --decay-form plain", "decay"),
+    ("--weight-decay -1", "weight decay"),
+    ("--weight-decay inf", "weight decay"),
+    ("--decay-form torch", "decay_form"),
+    ("--gradient-noise -1", "gradient noise"),
+    ("--gradient-noise inf", "gradient noise"),
+    ("--engine lane", "did you mean 'lanes'"),
+    ("--engine lanes --width 3 3", "lanes"),
+    ("--threads 0", "--threads must be at least 1"),
+    ("--setting barak2022:xvv", "did you mean"),
+    ("--setting barak2023:i", "--setting must be barak2022:NAME"),
+    ("--setting i", "--setting must be barak2022:NAME"),
+    ("--setting barak2022:i --network mlp", "leave out --network"),
+    ("--widht 3", "unknown option --widht (did you mean --width?)"),
+    ("--lrs=3", "unknown option --lrs=3 (did you mean --lr?)"),
+    ("extra", "extra"),
+    ("--width 0", "width must be"),
+    ("--width -3", "width must be"),
+    ("--width", "expected at least one argument"),
+    ("--batch 0", "batch must be"),
+    ("--runs -1", "runs must be at least 0"),
+    ("--runs 1e15", "runs"),
+    ("--seed -1", "seed must be in"),
+    ("--seed 4294967296", "seed must be in"),
+    ("--max-steps 0", "max_steps"),
+    ("--max-steps 3e9", "max_steps"),
+    ("--eval-every 0", "eval_every"),
+    ("--eval-every 1e12", "eval_every"),
+    ("--eval-size 0", "eval_size"),
+    ("--eval-size 1e12", "eval_size"),
+    ("--consecutive 0", "consecutive"),
+    ("--consecutive 1e12", "consecutive"),
+    ("--threshold 0", "threshold"),
+    ("--threshold 2", "threshold"),
+    ("--noise 2", "noise must be a probability"),
+    ("--sample 0", "at least 1 example"),
+    ("--replacement", "needs a finite sample"),
+    ("--support 0 0", "distinct"),
+    ("--support 0 99", "distinct"),
+    ("--k 3 --support 0 1", "contradicts"),
+    ("--batch 1e5 --max-steps 1e5 --sample 9", "finite sample"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "says"), BAD, ids=[arguments for arguments, _ in BAD])
+def test_bad_input_is_one_line_with_status_2_and_nothing_is_written(arguments, says, capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("paritylab.engines.train", lambda *_, **__: iter(()))  # it should not come to that
+    base = ["measure", "--runs", "2", "--max-steps", "20", "--eval-size", "32", "--engine", "jax"]
+    status, out, errors = run(capsys, *base, "--out", str(tmp_path), *arguments.split())
+    assert (status, out) == (2, "")
+    assert errors.startswith("paritylab: error: ")
+    assert errors.count("\n") == 1
+    assert says in errors
+    assert files(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("", "which command?"),
+        ("measrue", "measure"),
+        ("results --out nowhere", "there is no store at nowhere/store"),
+        ("results --json --csv --out .", "exclude each other"),
+        ("results --seeds 3", "did you mean --seed?"),
+        ("results --n x", "not a whole number"),
+    ],
+)
+def test_a_bad_command_is_one_line_with_status_2(arguments, says, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, out, errors = run(capsys, *arguments.split())
+    assert (status, out) == (2, "")
+    assert errors.startswith("paritylab: error: ")
+    assert errors.count("\n") == 1
+    assert says in errors
+    assert files(tmp_path) == []
+
+
+def test_bad_input_to_the_program_leaves_no_traceback(tmp_path):
+    done = run_apart("measure", "--n", "30", "--k", "31", "--out", str(tmp_path / "out"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "paritylab: error: k must be in 0..n=30, not 31\n"
+    assert files(tmp_path) == []
+
+
+@pytest.mark.parametrize("command", ["measure", "results"])
+def test_out_in_place_of_a_file_is_one_line(command, capsys, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    for out in (tmp_path / "file", tmp_path / "file" / "below"):
+        status, text, errors = run(capsys, command, *(TINY if command == "measure" else []), "--out", str(out))
+        assert (status, text) == (2, "")
+        assert errors.startswith("paritylab: error: ")
+        assert errors.count("\n") == 1
+    assert (tmp_path / "file").read_text() == "mine"
+    assert files(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("command", ["measure", "results"])
+def test_a_store_that_is_a_file_is_one_line(command, capsys, tmp_path):
+    (tmp_path / "store").write_text("mine")
+    status, text, errors = run(capsys, command, *(TINY if command == "measure" else []), "--out", str(tmp_path))
+    assert (status, text) == (2, "")
+    assert "is not a directory" in errors
+    assert errors.count("\n") == 1
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can read everything")
+@pytest.mark.parametrize("command", ["measure", "results"])
+def test_a_store_that_cannot_be_read_is_one_line(command, capsys, tmp_path):
+    (tmp_path / "store").mkdir(mode=0)
+    try:
+        status, text, errors = run(capsys, command, *(TINY if command == "measure" else []), "--out", str(tmp_path))
+    finally:
+        (tmp_path / "store").chmod(0o700)
+    assert (status, text) == (2, "")
+    assert errors.count("\n") == 1
+
+
+@pytest.mark.parametrize("text", ['{"n": 30}', "[]", "not json", "\x00"])
+def test_a_foreign_setup_in_the_store_is_noted_and_the_rest_is_listed(text, capsys, tmp_path, measured):
+    import shutil
+
+    shutil.copytree(measured[0] / "store", tmp_path / "store")
+    (tmp_path / "store" / "0000").mkdir()
+    (tmp_path / "store" / "0000" / "setup.json").write_text(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        status, out, errors = run(capsys, "results", "--json", "--out", str(tmp_path))
+    assert status == 0
+    assert len(json.loads(out)["results"]) == 3
+    assert errors.startswith("paritylab: note: ")
+    assert errors.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["measure", "--help"], ["results", "--help"]])
+def test_help_and_version_are_on_standard_output(arguments, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 0
+    assert "paritylab" in capsys.readouterr().out
+
+
+# --- anything ---------------------------------------------------------------------------------------------------
+
+number = st.sampled_from(["0", "1", "2", "3", "-1", "0.5", "1e1", "nan", "inf", "x", "", "1e9", "7"])
+word = st.sampled_from(["relu", "zigzag:2", "power", "torch", "sphere:2", "hinge", "l1", "adam", "sgd", "mlp", "neuron",
+                        "polynet", "constant", "cosine:5", "plain", "jax", "lanes", "barak2022:vii", "-", "é", "a b"])
+counts = st.sampled_from(["--n", "--k", "--noise", "--sample", "--degree", "--lr", "--weight-decay", "--threshold",
+                          "--gradient-noise", "--consecutive", "--seed", "--threads", "--support", "--eval-every"])
+names = st.sampled_from(["--activation", "--init", "--loss", "--optimiser", "--network", "--schedule", "--setting",
+                         "--decay-form", "--engine"])
+flags = st.sampled_from(["--replacement", "--fresh", "--json", "--figures", "--", "stray", "--n=4", "--json=1"])
+option = st.one_of(st.tuples(counts, number), st.tuples(counts, word), st.tuples(names, word),
+                   st.tuples(names, number), st.tuples(flags), st.tuples(counts))
+
+
+@settings(max_examples=100, deadline=None, derandomize=True,
+          suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(command=st.sampled_from(["measure", "measure", "measure", "results", ""]), options=st.lists(option, max_size=4))
+def test_any_arguments_are_answered_with_status_0_or_2(command, options, capsys, monkeypatch, tmp_path):
+    """No training: what is left to go wrong is everything before it and after it."""
+    monkeypatch.setattr("paritylab.engines.train", lambda *_, **__: iter(()))
+    monkeypatch.chdir(tmp_path)
+    arguments = [part for option in options for part in option]
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        status, out, errors = run(capsys, *([command] if command else []), *arguments)
+    assert status in (0, 2)
+    if status == 2:
+        assert out == ""
+        assert errors.startswith("paritylab: error: ")
+    assert "Traceback" not in errors
+    if status == 0 and "--json" in arguments:
+        json.loads(out)
+    assert files(tmp_path) == []
