@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
-
 from workloads import EVAL_EVERY, EVAL_SIZE, IDLE_RATE, K, Workload
 
 Advance = Callable[[], int]

@@ -46,6 +46,7 @@ def peak(threads: int) -> float | None:
 
 def queue_of(work: Workload, runs: int, **changes: Any) -> Any:
     import numpy as np
+
     from paritylab.engines.work import Job, Queue
 
     return Queue([Job(work.setup(**changes), 0, np.arange(runs))])
@@ -66,7 +67,6 @@ def engine_advance(work: Workload, engine: str, threads: int, slots: int | None)
 def torch_advance(work: Workload, engine: str, threads: int, slots: int | None, device: str) -> Any:
     """A PyTorch baseline as ``advance()``, and the number of models it trains at once."""
     import torch
-
     import torch_baselines
 
     torch.set_num_threads(threads)

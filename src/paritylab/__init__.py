@@ -59,7 +59,7 @@ _WHERE = {
 _MODULES = ("inits", "settings", "statistics")
 _HOME = {name: module for module, names in _WHERE.items() for name in names}
 
-__all__ = sorted([*_HOME, *_MODULES])  # noqa: PLE0605
+__all__ = sorted([*_HOME, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:

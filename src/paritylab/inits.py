@@ -55,6 +55,7 @@ class Init:
 
 def mirror(layers: Layers) -> Layers:
     """Make the network zero everywhere: each unit of the last hidden layer gets a twin with the opposite sign."""
+    require(len(layers) > 1, "mirrored pairs need a network with a hidden layer and an output layer")
     *below, hidden, output = layers
     half, odd = divmod(hidden["b"].shape[0], 2)
     require(odd == 0, f"mirrored pairs need an even last hidden width, not {2 * half + 1}")
@@ -125,7 +126,7 @@ def perturbed_rademacher(sigma: float) -> Init:
     >>> float(perturbed_rademacher(0.0).characteristic(np.array(np.pi)))
     -1.0
     """
-    require(sigma >= 0, f"the perturbation must be at least 0, not {sigma:g}")
+    require(0 <= sigma <= 1e6, f"the perturbation must be at least 0 and at most 1e6, not {sigma:g}")
 
     def sample(key: Any, shape: tuple[int, ...]) -> Any:
         signs, noise = jax.random.split(key)
@@ -138,7 +139,7 @@ def perturbed_rademacher(sigma: float) -> Init:
 
 def uniform_perturbed(sigma: float) -> Init:
     """A sign plus a uniform of standard deviation sigma, scaled to variance 1/fan_in."""
-    require(sigma >= 0, f"the perturbation must be at least 0, not {sigma:g}")
+    require(0 <= sigma <= 1e6, f"the perturbation must be at least 0 and at most 1e6, not {sigma:g}")
     width = math.sqrt(3) * sigma
 
     def sample(key: Any, shape: tuple[int, ...]) -> Any:
@@ -165,6 +166,7 @@ def sparse_rademacher(s: float) -> Init:
 def discrete(*points: float) -> Init:
     """Uniform over the given points, scaled to second moment 1/fan_in: ``discrete(-2, -1, 1, 2)``."""
     require(len(points) > 0 and any(points), "a discrete init needs at least one point that is not 0")
+    require(all(abs(p) <= 1e6 for p in points), "the points of a discrete init must be in [-1e6, 1e6]")
     values = np.asarray(points, float)
 
     def sample(key: Any, shape: tuple[int, ...]) -> Any:
@@ -193,7 +195,8 @@ def mirrored(law: str | Init | Sampler) -> Init:
 
 def custom(sample: Sampler, characteristic: Characteristic | None = None, scale: Scale | None = None) -> Init:
     """A law of the user's own: ``sample(key, shape)``, and optionally its characteristic function and layer scale."""
-    return Init(specs.fingerprint(sample), sample, characteristic, scale or fan_in_scale(1.0))
+    name = specs.fingerprint(sample) if scale is None else specs.fingerprint(lambda: (sample, scale))
+    return Init(name, sample, characteristic, scale or fan_in_scale(1.0))
 
 
 LAWS: dict[str, tuple[Callable[..., Init], int, int]] = {
@@ -223,6 +226,7 @@ def init(given: str | Init | Sampler) -> Init:
     if isinstance(given, Init):
         return given
     if not isinstance(given, str):
+        require(callable(given), f"an init must be a spec or a function, not {given!r}")
         return custom(given)
     if given.startswith("mirrored "):
         return mirrored(given.removeprefix("mirrored "))

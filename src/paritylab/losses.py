@@ -53,6 +53,7 @@ def loss(given: str | Loss | Function) -> Loss:
     if isinstance(given, Loss):
         return given
     if not isinstance(given, str):
+        require(callable(given), f"a loss must be a spec or a function, not {given!r}")
         return Loss(specs.fingerprint(given), given)
     name, numbers = specs.parse("loss", given, ARITIES)
     spec = specs.render(name, numbers)

@@ -7,6 +7,7 @@ Every optimiser has a learning rate ``lr``, a ``schedule`` that multiplies it, `
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,8 +31,9 @@ class Optimiser:
     noise: float = 0.0
 
     def __post_init__(self) -> None:
-        require(self.lr >= 0, f"the learning rate must be at least 0, not {self.lr:g}")
-        require(self.noise >= 0, f"the gradient noise must be at least 0, not {self.noise:g}")
+        for name, value in (("learning rate", self.lr), ("gradient noise", self.noise)):
+            require(value >= 0, f"the {name} must be at least 0, not {value:g}")
+            require(value < math.inf, f"the {name} must be finite, not {value:g}")
         object.__setattr__(self, "schedule", schedule(self.schedule))
         if isinstance(self.rates, Mapping):
             object.__setattr__(self, "rates", tuple(sorted(self.rates.items())))
@@ -50,14 +52,14 @@ class Optimiser:
         """The factor of every array of the params."""
         if self.rates is None:
             return jax.tree.map(lambda _: 1.0, params)
-        named = bool(self.rates) and isinstance(self.rates[0], tuple)
-        parts = params if named else list(enumerate(params))
-        factors = dict(self.rates) if named else dict(enumerate(self.rates))
-        keys = list(params) if named else [i for i, _ in parts]
+        named = isinstance(params, Mapping)
+        keys = list(params) if named else list(range(len(params)))
+        given = isinstance(self.rates[0], tuple) if self.rates else named
+        factors = dict(self.rates if given else enumerate(self.rates))
         if set(keys) != set(factors):
-            raise InvalidInput(f"rates must name each of the {len(keys)} parts of the network: {keys}")
-        spread = {key: jax.tree.map(lambda _, key=key: factors[key], params[key]) for key in keys}
-        return spread if named else [spread[i] for i in keys]
+            raise InvalidInput(f"rates must give one factor for each part of the network: {keys}")
+        spread = [jax.tree.map(lambda _, key=key: factors[key], params[key]) for key in keys]
+        return dict(zip(keys, spread, strict=True)) if named else type(params)(spread)
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class SGD(Optimiser):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(self.weight_decay >= 0, f"weight decay must be at least 0, not {self.weight_decay:g}")
+        require(0 <= self.weight_decay < math.inf, f"weight decay must be at least 0, not {self.weight_decay:g}")
         require(self.decay_form in ("coupled", "plain"),
                 f"decay_form must be 'coupled' or 'plain', not {self.decay_form!r}")
 

@@ -45,6 +45,7 @@ def schedule(given: str | Schedule | Function) -> Schedule:
     if isinstance(given, Schedule):
         return given
     if not isinstance(given, str):
+        require(callable(given), f"a schedule must be a spec or a function, not {given!r}")
         return Schedule(specs.fingerprint(given), given)
     name, numbers = specs.parse("schedule", given, ARITIES)
     spec = specs.render(name, numbers)
@@ -54,8 +55,10 @@ def schedule(given: str | Schedule | Function) -> Schedule:
         require(len(numbers) % 2 == 0, f"schedule {spec!r}: give pairs of a step and a factor")
         starts, factors = numbers[::2], numbers[1::2]
         require(list(starts) == sorted(set(starts)), f"schedule {spec!r}: the steps must increase")
+        whole = [specs.whole("a step of a schedule", start, least=0) for start in starts]
+        require(max(whole) < 2**31, f"schedule {spec!r}: steps must be below 2^31")
         table = jnp.asarray((1.0, *factors), jnp.float32)
-        return Schedule(spec, lambda t: table[jnp.searchsorted(jnp.asarray(starts), t, side="right")])
+        return Schedule(spec, lambda t: table[jnp.searchsorted(jnp.asarray(whole, jnp.int32), t, side="right")])
     length = numbers[0]
     require(length > 0, f"schedule {spec!r}: the number of steps must be positive")
     if name == "inverse-sqrt":

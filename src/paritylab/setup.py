@@ -39,6 +39,7 @@ class Learner:
         require(isinstance(self.optimiser, optimisers.Optimiser),
                 f"an optimiser must be one of SGD, Adam, SignSGD, Optax, not {self.optimiser!r}")
         require(self.batch >= 1, f"batch must be at least 1, not {self.batch}")
+        require(self.batch < 2**31, f"batch must be below 2^31, not {self.batch}")
         object.__setattr__(self, "init", init(self.init))
         object.__setattr__(self, "loss", loss(self.loss))
 
@@ -61,8 +62,9 @@ class Protocol:
 
     def __post_init__(self) -> None:
         for name in ("max_steps", "eval_every", "eval_size", "consecutive"):
-            require(getattr(self, name) >= 1, f"{name} must be at least 1, not {getattr(self, name)}")
-        require(self.max_steps < 2**31, f"max_steps must be below 2^31, not {self.max_steps}")
+            value = getattr(self, name)
+            require(value >= 1, f"{name} must be at least 1, not {value}")
+            require(value < 2**31, f"{name} must be below 2^31, not {value}")
         require(0 < self.threshold <= 1, f"threshold must be in (0, 1], not {self.threshold:g}")
 
     @property
@@ -109,22 +111,23 @@ class Setup:
         return self.learner.network.init(key, self.problem.n, self.learner.init)
 
     def check(self) -> None:
-        """Try the network's shapes without computing anything; a user's mistake is named."""
-        network = self.learner.network
-        name = type(network).__name__
-        try:
-            params = jax.eval_shape(self.params, jax.random.key(0))
-            x = jax.ShapeDtypeStruct((self.learner.batch, self.problem.n), "float32")
-            out = jax.eval_shape(network.apply, params, x)
-        except InvalidInput:
-            raise
-        except Exception as error:  # whatever a user's function raises becomes one line
-            first = str(error).strip().splitlines() or [type(error).__name__]
-            raise InvalidInput(f"network {name} failed on inputs of shape {x_shape(self)}: {first[0]}") from error
-        require(getattr(out, "shape", None) == (self.learner.batch,),
-                f"network {name} must map inputs {x_shape(self)} to outputs ({self.learner.batch},), "
-                f"not {getattr(out, 'shape', out)}")
-        self.learner.optimiser.layer_rates(params)
+        """Try all shapes without computing anything; a user's mistake is named."""
+        problem, learner = self.problem, self.learner
+        shape = (learner.batch, problem.n)
+        key = jax.random.key(0)
+        drawn = _tried("the inputs failed", lambda: problem.draw(key, learner.batch))
+        x = _tried("the inputs failed", lambda: problem.signs(jax.numpy.zeros(drawn.shape, drawn.dtype)))
+        require(x.shape == shape, f"inputs must return an array of shape {shape}, not {x.shape}")
+        name = f"network {type(learner.network).__name__}"
+        where = f"{name} failed on inputs of shape {shape}"
+        params = _tried(where, lambda: self.params(key))
+        f = _tried(where, learner.network.apply, params, x)
+        outputs = (learner.batch,)
+        require(getattr(f, "shape", None) == outputs,
+                f"{name} must map inputs {shape} to outputs {outputs}, not {getattr(f, 'shape', f)}")
+        _tried("the loss failed", learner.loss, f, f)
+        _tried("the schedule failed", learner.optimiser.schedule, jax.ShapeDtypeStruct((), "int32"))
+        learner.optimiser.layer_rates(params)
 
     def to_json(self) -> str:
         """Canonical JSON: sorted keys, no spaces, whole numbers without a decimal point."""
@@ -134,14 +137,26 @@ class Setup:
     @classmethod
     def from_json(cls, text: str) -> Setup:
         """The Setup a JSON text describes; a text that names a user's function cannot be turned back into one."""
-        document = json.loads(text)
+        try:
+            document = json.loads(text)
+        except ValueError:
+            document = None
         if not isinstance(document, dict) or document.pop("conventions", None) != CONVENTIONS:
             raise InvalidInput(f"not a Setup of conventions {CONVENTIONS}: {text[:60]!r}")
-        return decode(document)
+        setup = decode(document)
+        require(isinstance(setup, cls), f"not a Setup: {text[:60]!r}")
+        return setup
 
 
-def x_shape(setup: Setup) -> tuple[int, int]:
-    return (setup.learner.batch, setup.problem.n)
+def _tried(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """The shapes a function of the user's returns; whatever it raises becomes one line."""
+    try:
+        return jax.eval_shape(function, *arguments)
+    except InvalidInput:
+        raise
+    except Exception as error:
+        first = str(error).strip().splitlines() or [type(error).__name__]
+        raise InvalidInput(f"{what}: {first[0]}") from error
 
 
 CLASSES: dict[str, type] = {

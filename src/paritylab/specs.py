@@ -6,12 +6,16 @@ Python, on the command line and in files.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 import math
 import re
+import types
 from collections.abc import Callable, Mapping
 from typing import Any
+
+import numpy as np
 
 from paritylab.errors import InvalidInput, unknown
 
@@ -69,16 +73,45 @@ def fingerprint(function: Callable[..., Any]) -> str:
 
 def _describe(value: Any, depth: int) -> str:
     """A text that is the same in every process and differs when ``value`` does."""
-    code = getattr(value, "__code__", None)
-    if code is not None and depth < 8:
-        try:
-            text = inspect.getsource(value)
-        except (OSError, TypeError):
-            text = repr((code.co_code, code.co_names))
-        captured = [_describe(cell.cell_contents, depth + 1) for cell in value.__closure__ or ()]
-        return repr((text, captured, _describe(value.__defaults__, depth + 1)))
+    if depth > 12:
+        return type(value).__qualname__
+    deeper = functools.partial(_describe, depth=depth + 1)
+    if isinstance(value, types.FunctionType):
+        code = value.__code__
+        captured = [cell.cell_contents for cell in value.__closure__ or ()]
+        parts = (_source(value), code.co_code.hex(), code.co_names, code.co_consts, captured)
+        return repr([deeper(part) for part in (*parts, value.__defaults__, value.__kwdefaults__)])
+    if isinstance(value, types.CodeType):  # of a function within the function
+        return repr([deeper(part) for part in (value.co_code.hex(), value.co_names, value.co_consts)])
+    if isinstance(value, functools.partial):
+        return repr([deeper(part) for part in (value.func, value.args, value.keywords)])
+    if isinstance(value, types.MethodType):
+        return repr([deeper(value.__func__), deeper(value.__self__)])
+    if hasattr(value, "__wrapped__"):  # such as a compiled function
+        return deeper(value.__wrapped__)
+    if isinstance(value, type):
+        methods = {name: item for name, item in vars(value).items() if isinstance(item, types.FunctionType)}
+        return repr([_source(value), deeper(methods)])
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        array = np.asarray(value)
+        return repr((str(array.dtype), array.shape, hashlib.sha256(array.tobytes()).hexdigest()))
     if isinstance(value, (tuple, list)):
-        return repr([_describe(item, depth + 1) for item in value])
+        return repr([deeper(item) for item in value])
+    if isinstance(value, (set, frozenset)):
+        return repr(sorted(deeper(item) for item in value))
     if isinstance(value, Mapping):
-        return repr([(str(key), _describe(item, depth + 1)) for key, item in value.items()])
-    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+        return repr([(str(key), deeper(item)) for key, item in value.items()])
+    text = re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+    return repr([text, deeper(type(value)), deeper(vars(value))]) if _is_users(value) else text
+
+
+def _source(value: Any) -> str:
+    try:
+        return inspect.getsource(value)
+    except (OSError, TypeError):
+        return ""
+
+
+def _is_users(value: Any) -> bool:
+    """Whether a value is an object with attributes of its own, rather than a number, text, module or the like."""
+    return hasattr(value, "__dict__") and not isinstance(value, types.ModuleType)

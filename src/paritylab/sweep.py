@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -104,9 +105,11 @@ def sweep(
         store: where Records are kept and looked up; None keeps nothing.
         progress: a bar on standard error; by default only on a terminal.
     """
-    numbers = np.arange(runs) if isinstance(runs, int) else np.asarray(runs)
+    wanted = runs if isinstance(runs, range) else range(operator.index(runs))
     require(isinstance(runs, range) or runs >= 0, f"runs must be at least 0, not {runs}")
-    require(len(numbers) == 0 or numbers.min() >= 0, "run numbers must be at least 0")
+    require(len(wanted) <= 2**32, f"runs must be at most 2^32, not {len(wanted)}")
+    require(len(wanted) == 0 or min(wanted) >= 0, "run numbers must be at least 0")
+    numbers = np.asarray(wanted, np.int64)
     require(0 <= seed < 2**32, f"seed must be in 0..2^32-1, not {seed}")
     for setup in setups:
         setup.check()
@@ -124,6 +127,9 @@ def sweep(
             for i, records in zip(group, _train(members, chosen[group[0]], threads, store, bar, new), strict=True):
                 new[i] = records
     seconds = time.perf_counter() - start
+    if store is not None:
+        for job, name in zip(jobs, chosen, strict=True):
+            store.compact(job.setup.id, name, seed)
     results = []
     for setup, name, have, more in zip(setups, chosen, known, new, strict=True):
         records = Records.concatenate([have, more])
@@ -195,7 +201,4 @@ def _train(
     finally:
         for collector in collectors:
             collector.flush(store, engine)
-    if store is not None:
-        for job in jobs:
-            store.compact(job.setup.id, engine, job.seed)
     return [Records.concatenate(collector.parts) for collector in collectors]

@@ -44,6 +44,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except OSError as error:
         return _complain(f"{error.strerror or error}: {error.filename}" if error.filename else error)
+    except MemoryError:
+        return _complain("this needs more memory than the machine has; fewer runs, or a smaller network or batch")
+    except Exception as error:
+        if type(error).__name__ != "JaxRuntimeError" or "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        return _complain("this needs more memory than the device has; use a smaller network or batch")
     return 0
 
 

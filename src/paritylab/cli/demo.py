@@ -55,7 +55,8 @@ def run(options: argparse.Namespace) -> None:
                     "figures": [str(path) for path in figures]})
         return
     print_table(measured)
-    print(f"root-mean-square log10(measured/published): {rms:.3f}   ({seconds:.0f} s, engine {measured[0].best.engine})")
+    engine = measured[0].best.engine
+    print(f"root-mean-square log10(measured/published): {rms:.3f}   ({seconds:.0f} s, engine {engine})")
     print("figures:")
     for path in figures:
         print(f"  {path}")

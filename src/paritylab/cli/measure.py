@@ -31,14 +31,14 @@ def add(commands: Any) -> None:
     learner = parser.add_argument_group("learner")
     learner.add_argument("--setting", metavar="PAPER:NAME", help="a paper's learner by name, such as barak2022:iv")
     learner.add_argument("--network", default=None, help=f"one of {', '.join(NETWORKS)} (mlp unless said)")
-    learner.add_argument("--width", type=count, nargs="+", default=None, help="hidden widths of an MLP (10 unless said)")
+    learner.add_argument("--width", type=count, nargs="+", help="hidden widths of an MLP (10 unless said)")
     learner.add_argument("--degree", type=count, help="degree of a PolyNet (k unless said)")
     learner.add_argument("--activation", default=None, help="such as relu, zigzag:3, sinusoid:3 (relu unless said)")
     learner.add_argument("--init", default="torch", help="such as torch, gaussian, perturbed-rademacher:0.1")
     learner.add_argument("--loss", default="hinge", help="hinge[:margin], square, logistic[:scale], correlation, l1")
     learner.add_argument("--optimiser", default=None, help=f"one of {', '.join(OPTIMISERS)} (sgd unless said)")
     learner.add_argument("--lr", type=float, nargs="+", default=[0.1], help="learning rates; several are compared")
-    learner.add_argument("--schedule", default="constant", help="constant, linear:T, cosine:T, inverse-sqrt:T, steps:...")
+    learner.add_argument("--schedule", default="constant", help="linear:T, cosine:T, inverse-sqrt:T, steps:...")
     learner.add_argument("--weight-decay", type=float, default=0.0, help="weight decay (SGD)")
     learner.add_argument("--decay-form", default="coupled", help="coupled (as PyTorch) or plain (barak2022, eq. 3)")
     learner.add_argument("--gradient-noise", type=float, default=0.0, help="standard deviation added to gradients")
@@ -158,7 +158,7 @@ def make_network(options: argparse.Namespace, k: int) -> Any:
         return Neuron(options.activation or f"sinusoid:{k}")
     if kind == "transformer":
         return Transformer()
-    return (PolyNet if kind == "polynet" else DisjointPolyNet)(options.degree or k)
+    return (PolyNet if kind == "polynet" else DisjointPolyNet)(k if options.degree is None else options.degree)
 
 
 def make_optimiser(options: argparse.Namespace, lr: float, kind: str | None = None) -> Any:
@@ -171,6 +171,7 @@ def make_optimiser(options: argparse.Namespace, lr: float, kind: str | None = No
     if kind == "sgd":
         return SGD(**common, weight_decay=options.weight_decay, decay_form=options.decay_form)
     require(options.weight_decay == 0, f"--weight-decay belongs to sgd, not {kind}")
+    require(options.decay_form == "coupled", f"--decay-form belongs to sgd, not {kind}")
     return (Adam if kind == "adam" else SignSGD)(**common)
 
 

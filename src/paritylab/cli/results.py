@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
+import warnings
 from typing import Any
 
 from paritylab.cli.parser import Parser, add_common, count, print_json
@@ -49,8 +50,12 @@ def run(options: argparse.Namespace) -> None:
 def select(store: Any, options: argparse.Namespace) -> Any:
     """The rows asked for, as plain dictionaries."""
     from paritylab import statistics
+    from paritylab.store import StoreWarning
 
     for setup_id, setup in store.setups():
+        if setup.get("type") != "setup":
+            warnings.warn(f"not used: {setup_id} holds no Setup of this version", StoreWarning, stacklevel=2)
+            continue
         problem, learner = setup["problem"], setup["learner"]
         wanted = {"n": options.n, "k": options.k}
         if any(value is not None and problem.get(name) != value for name, value in wanted.items()):
@@ -108,7 +113,7 @@ def print_table(rows: list[dict[str, Any]], what: str) -> None:
     cells = [names, *([shown(row[name]) for name in names] for row in rows)]
     widths = [max(len(line[i]) for line in cells) for i in range(len(names))]
     for line in cells:
-        print("  ".join(align(text, width, name) for text, width, name in zip(line, widths, names, strict=True)).rstrip())
+        print("  ".join(map(align, line, widths, names)).rstrip())
 
 
 def align(text: str, width: int, name: str) -> str:

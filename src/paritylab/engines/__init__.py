@@ -85,4 +85,4 @@ def final_params(jobs: Sequence[Job], engine: str = "auto", **options: Any) -> t
     records = Records.concatenate([part.records for part in parts])
     order = records.run.argsort()
     params = jax.tree.map(lambda *leaves: np.concatenate(leaves)[order], *(p.params for p in parts))
-    return records.take(order), params
+    return queue.named(records.take(order)), params

@@ -11,7 +11,6 @@ import jax.numpy as jnp
 from paritylab import rng
 from paritylab.setup import Setup
 
-
 ORDER_POSITIONS = 2**16
 MOST_UPDATES = 64
 

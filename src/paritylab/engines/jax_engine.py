@@ -98,13 +98,19 @@ def all_finite(params: Any) -> Any:
 
 
 def default_slots(program: Setup, runs: int) -> int:
-    """Enough slots to keep the device busy, no more than the runs need, a power of two."""
+    """Enough slots to keep the device busy, a power of two.
+
+    On a CPU their number depends on the program alone: the shapes of a compiled program can decide how its sums are
+    rounded, and a Record must not depend on how many runs were asked for. A GPU would waste too much on few runs.
+    """
     leaves = jax.tree.leaves(jax.eval_shape(program.params, jax.random.key(0)))
     params = sum(leaf.size for leaf in leaves)
     work = 4 * params + program.learner.batch * (program.problem.n + params // max(program.problem.n, 1))
-    budget = 2**19 if jax.default_backend() == "cpu" else 2**29
-    most = max(1, min(budget // work, 2**16))
-    return min(1 << (most.bit_length() - 1), 1 << max(runs - 1, 0).bit_length())
+    if jax.default_backend() == "cpu":
+        most = min(max(2**21 // work, 4), 32)
+    else:
+        most = min(max(2**29 // work, 1), 2**16, 1 << max(runs - 1, 0).bit_length())
+    return 1 << (most.bit_length() - 1)
 
 
 class JaxPool:
@@ -171,7 +177,7 @@ class JaxPool:
     def _thin(self, seconds: float, more: bool) -> None:
         """Move the last runs into fewer slots once the empty ones have cost more than compiling anew would."""
         left = int(np.sum(self._status == ACTIVE))
-        if more or left == 0 or left > self.slots // 16:
+        if jax.default_backend() == "cpu" or more or left == 0 or left > self.slots // 16:
             self._wasted = 0.0
             return
         self._wasted += seconds

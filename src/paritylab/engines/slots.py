@@ -46,7 +46,7 @@ def entering(program: Setup, rows: Rows, count: int) -> Slots:
     """Rows as slots, repeated to ``count`` of them so that few shapes are compiled."""
     pad = np.resize(np.arange(len(rows)), count)
     return Slots(
-        params=initial_params(program, rows.key[pad]),
+        params=initial_params(program, rows.key[pad], chunk=count),
         optimiser=(),
         sample=(),
         key=jnp.asarray(rows.key[pad]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -39,9 +39,6 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.tag)
-
-
-ROW_FIELDS = tuple(f.name for f in fields(Rows))
 
 
 @dataclass(frozen=True)
@@ -81,35 +78,39 @@ class Queue:
         key = rng.run_keys(self._seed[job], self._run[tags])
         return Rows(tag=tags, key=key, **{name: values[job] for name, values in self._per_job.items()})
 
+    def named(self, records: Records) -> Records:
+        """Records with run numbers in place of tags."""
+        return replace(records, run=self._run[records.run])
+
     def split(self, outcomes: Outcomes) -> list[tuple[int, Records]]:
         """Outcomes as (job number, Records with run numbers), one item for each job that has any."""
-        records = outcomes.records
-        job = self._job[records.run]
-        parts = []
-        for index in np.unique(job):
-            part = records.take(job == index)
-            parts.append((int(index), Records(self._run[part.run], *(getattr(part, f) for f in REST))))
-        return parts
+        job = self._job[outcomes.records.run]
+        return [(int(i), self.named(outcomes.records.take(job == i))) for i in np.unique(job)]
 
 
-START_CHUNK = 4096
-REST = tuple(f.name for f in fields(Records))[1:]
+START_CHUNK = 256
 
 
 @functools.lru_cache(maxsize=64)
-def starter(program: Setup) -> Any:
+def starter(network: Any, n: int, law: Any) -> Any:
     """The compiled function from run keys (count, 2) to initial params with a leading axis of runs."""
 
     def start(key: Any) -> Any:
-        return program.params(rng.stream(key, rng.INIT))
+        return network.init(rng.stream(key, rng.INIT), n, law)
 
     return jax.jit(jax.vmap(start))
 
 
-def initial_params(program: Setup, keys: np.ndarray) -> Any:
-    """Initial params of the runs with these keys, as NumPy arrays: the same for every engine."""
+def initial_params(program: Setup, keys: np.ndarray, chunk: int = START_CHUNK) -> Any:
+    """Initial params of the runs with these keys: the same for every engine.
+
+    They are drawn ``chunk`` runs at a time, so that one shape is compiled however many runs are asked for; with
+    ``len(keys) == chunk`` they stay on the device, otherwise they come as NumPy arrays.
+    """
+    start = starter(program.learner.network, program.problem.n, program.learner.init)
     count = len(keys)
-    chunk = min(START_CHUNK, 1 << max(count - 1, 0).bit_length())  # few distinct shapes, so few compilations
+    if count == chunk:
+        return start(keys)
     padded = np.resize(keys, (-(-count // chunk) * chunk, 2))
-    parts = [starter(program)(padded[i : i + chunk]) for i in range(0, len(padded), chunk)]
+    parts = [start(padded[i : i + chunk]) for i in range(0, len(padded), chunk)]
     return jax.tree.map(lambda *leaves: np.concatenate([np.asarray(leaf) for leaf in leaves])[:count], *parts)

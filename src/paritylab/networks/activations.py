@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from paritylab import specs
+from paritylab.errors import InvalidInput, require
 
 Function = Callable[[Any], Any]
 
@@ -89,6 +90,9 @@ def sinusoid(degree: float, scale: float) -> Function:
     return lambda z: jnp.cos(math.pi / 2 * (scale * z - degree))
 
 
+MOST_OSCILLATIONS = 12
+"""Beyond this degree float32 cannot evaluate the oscillating polynomial at its own nodes."""
+
 ARITIES = {
     "relu": (0, 0),
     "relu6": (0, 0),
@@ -116,10 +120,13 @@ def activation(given: str | Activation | Function) -> Activation:
     if isinstance(given, Activation):
         return given
     if not isinstance(given, str):
+        if not callable(given):
+            raise InvalidInput(f"an activation must be a spec or a function, not {given!r}")
         return Activation(specs.fingerprint(given), given)
     name, numbers = specs.parse("activation", given, ARITIES)
     if name in ("relu", "relu6", "clipped-relu"):
         upper = {"relu": math.inf, "relu6": 6.0}.get(name) or (numbers[0] if numbers else 1.0)
+        require(upper > 0, f"the upper end of clipped-relu must be positive, not {upper:g}")
         return Activation(specs.render(name, numbers), clip(upper), ("clip", (upper,)))
     if name == "gelu":
         return Activation(name, lambda z: jax.nn.gelu(z, approximate=False), ("gelu", ()))
@@ -129,6 +136,8 @@ def activation(given: str | Activation | Function) -> Activation:
         degree, scale = (*numbers, 1.0)[:2]
         return Activation(specs.render(name, numbers), sinusoid(degree, scale), ("sinusoid", (scale, degree)))
     k = specs.whole(f"the degree of activation {name!r}", numbers[0])
+    most = MOST_OSCILLATIONS if name == "oscillating" else 2**20
+    require(k <= most, f"the degree of activation {name!r} must be at most {most}, not {k}")
     spec = specs.render(name, (k,))
     if name == "power":
         return Activation(spec, power(k), ("power", (k,)))

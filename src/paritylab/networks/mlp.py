@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from paritylab.errors import require
 from paritylab.inits import Init
@@ -26,8 +28,11 @@ class MLP:
     output_bias: bool = True
 
     def __post_init__(self) -> None:
-        given = (self.width,) if isinstance(self.width, int) else tuple(self.width)
-        require(len(given) > 0 and all(isinstance(w, int) and w >= 1 for w in given),
+        try:
+            given = tuple(map(operator.index, np.atleast_1d(np.asarray(self.width))))
+        except TypeError:
+            given = ()
+        require(len(given) > 0 and min(given) >= 1,
                 f"width must be one or more whole numbers of at least 1, not {self.width!r}")
         object.__setattr__(self, "width", given[0] if len(given) == 1 else given)
         object.__setattr__(self, "activation", activation(self.activation))

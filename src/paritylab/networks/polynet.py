@@ -37,6 +37,7 @@ class DisjointPolyNet:
         require(self.degree >= 1, f"the degree of a disjoint PolyNet must be at least 1, not {self.degree}")
 
     def init(self, key: Any, n: int, init: Init) -> Any:
+        require(not init.mirrored, "a disjoint PolyNet has no mirrored pairs")
         require(n % self.degree == 0, f"a disjoint PolyNet of degree {self.degree} cannot split n={n} evenly")
         layer = init.dense(key, n // self.degree, self.degree)
         return [{"w": layer["w"]}]

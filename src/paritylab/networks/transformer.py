@@ -32,6 +32,7 @@ class Transformer:
             require(getattr(self, name) >= 1, f"{name} must be at least 1, not {getattr(self, name)}")
 
     def init(self, key: Any, n: int, init: Init) -> Any:
+        require(not init.mirrored, "a Transformer has no mirrored pairs")
         keys = iter(jax.random.split(key, 9))
         d, inner, hidden = self.d_emb, self.heads * self.d_attn, self.d_mlp or 0
 
@@ -64,13 +65,14 @@ class Transformer:
     def _attend(self, logits: Any, values: Any, x: Any) -> Any:
         """Softmax over the n + 1 tokens of each input, from the tables; (batch, heads * d_attn)."""
         n = x.shape[-1]
-        logits = jnp.exp(logits - jax.lax.stop_gradient(logits.max(0)))
         plus, minus, cls = logits[:n], logits[n : 2 * n], logits[2 * n]
         sign = x[..., None]
-        weight = jnp.where(sign > 0, plus, minus)  # (batch, n, heads)
+        present = jnp.where(sign > 0, plus, minus)  # (batch, n, heads)
+        largest = jax.lax.stop_gradient(jnp.maximum(present.max(1), cls))
+        weight, cls = jnp.exp(present - largest[:, None]), jnp.exp(cls - largest)
         mean, half = (values[:n] + values[n : 2 * n]) / 2, (values[:n] - values[n : 2 * n]) / 2
         # A token's value is mean + x half, so the weighted sum over tokens is two products with tables.
         total = jnp.einsum("bnh,nhd->bhd", weight, mean) + jnp.einsum("bnh,nhd->bhd", weight * sign, half)
-        total = total + cls[:, None] * values[2 * n]
+        total = total + cls[..., None] * values[2 * n]
         norm = weight.sum(1) + cls
         return (total / norm[..., None]).reshape(x.shape[0], -1)
