@@ -32,7 +32,12 @@ class Evaluation:
     def passed(self, slots: Any, asked: Any) -> Any:
         """Which of the ``asked`` slots make at most the allowed number of errors."""
         if self._screens:
-            errors = jax.vmap(lambda slot: self._errors(slot, 0, FIRST)[0])(slots)
+            # In a branch of its own: fused with its surroundings, XLA can take minutes to compile it.
+            errors = jax.lax.cond(
+                jnp.any(asked),
+                lambda: jax.vmap(lambda slot: self._errors(slot, 0, FIRST)[0])(slots),
+                lambda: jnp.zeros(asked.shape, jnp.int32),
+            )
             asked = asked & (errors <= self._allowed)
         count = asked.shape[0]
 
