@@ -18,6 +18,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from paritylab import figure7 as figure7
     from paritylab import inits as inits
     from paritylab import settings as settings
     from paritylab import statistics as statistics
@@ -56,7 +57,7 @@ _WHERE = {
     "store": ("Store",),
     "sweep": ("Result", "measure", "sweep"),
 }
-_MODULES = ("inits", "settings", "statistics")
+_MODULES = ("figure7", "inits", "settings", "statistics")
 _HOME = {name: module for module, names in _WHERE.items() for name in names}
 
 __all__ = sorted([*_HOME, *_MODULES])
