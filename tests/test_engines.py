@@ -18,7 +18,7 @@ from paritylab.engines.work import initial_params
 from paritylab.errors import InvalidInput
 from paritylab.records import CENSORED, COLUMNS, DIVERGED, SOLVED, STATUSES, Records
 from paritylab.rng import run_keys
-from paritylab.sweep import sweep
+from paritylab.sweeps import sweep
 
 SEED = 5
 built = pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
@@ -213,13 +213,13 @@ def test_final_params_are_those_of_the_oracle_under_the_runs_own_numbers(engine)
 
 
 @built
-def test_both_engines_converge_at_the_same_steps():
-    setup = pl.Setup(
-        pl.Parity(30, 3), pl.settings.barak2022("i", 3, lr=1.0), pl.Protocol(max_steps=700, eval_size=128)
-    )
+@pytest.mark.parametrize(("k", "share"), [(2, 0.9), (3, 0.7)])
+def test_both_engines_converge_at_the_same_steps(k, share):
+    # The same random numbers, so only rounding tells the engines apart. Training amplifies it with every step: all runs
+    # agree at k = 2 (30 steps), about four of five at k = 3 (400 steps), and no statistic moves.
+    setup = pl.Setup(pl.Parity(30, k), pl.settings.barak2022("i", k, lr=1.0), pl.Protocol(5000, eval_size=128))
     ours, theirs = (runs_of(setup, range(200), engine=engine) for engine in ("jax", "lanes"))
-    # The same random numbers, so only rounding tells them apart; it moves few runs, and no statistic.
-    assert np.mean(ours.t_c == theirs.t_c) >= 0.9
+    assert np.mean(ours.t_c == theirs.t_c) >= share
     assert statistics.compare(ours, theirs).p_value > 0.01  # the samples are paired, so alarms are rarer than 1 %
 
 

@@ -26,8 +26,8 @@ KILLS = 20
 # Imports once and forks for each command, so that a rerun costs no second of imports; records are flushed as they come.
 NURSERY = """
 import os, sys
-import paritylab.cli.measure, paritylab.engines, paritylab.store, paritylab.sweep
-paritylab.sweep.FLUSH_SECONDS = 0.0
+import paritylab.cli.measure, paritylab.engines, paritylab.store, paritylab.sweeps
+paritylab.sweeps.FLUSH_SECONDS = 0.0
 for line in sys.stdin:
     child = os.fork()
     if child == 0:

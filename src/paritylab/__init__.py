@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from paritylab.setup import Protocol as Protocol
     from paritylab.setup import Setup as Setup
     from paritylab.store import Store as Store
-    from paritylab.sweep import Result as Result
-    from paritylab.sweep import measure as measure
-    from paritylab.sweep import sweep as sweep
+    from paritylab.sweeps import Result as Result
+    from paritylab.sweeps import measure as measure
+    from paritylab.sweeps import sweep as sweep
 
 __version__ = "0.1.0"
 
@@ -55,12 +55,12 @@ _WHERE = {
     "records": ("Records",),
     "setup": ("Learner", "Protocol", "Setup"),
     "store": ("Store",),
-    "sweep": ("Result", "measure", "sweep"),
+    "sweeps": ("Result", "measure", "sweep"),
 }
 _MODULES = ("figure7", "inits", "settings", "statistics")
 _HOME = {name: module for module, names in _WHERE.items() for name in names}
 
-__all__ = sorted([*_HOME, *_MODULES])
+__all__ = sorted([*_HOME, *_MODULES])  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

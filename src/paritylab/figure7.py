@@ -14,7 +14,7 @@ from paritylab.problems import Parity
 from paritylab.published import Cell, barak2022_fig7
 from paritylab.setup import Protocol, Setup
 from paritylab.statistics import Interval
-from paritylab.sweep import Result, sweep
+from paritylab.sweeps import Result, sweep
 
 if TYPE_CHECKING:
     from paritylab.store import Store

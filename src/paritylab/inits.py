@@ -22,6 +22,8 @@ Sampler = Callable[[Any, tuple[int, ...]], Any]
 Characteristic = Callable[[np.ndarray], np.ndarray]
 Scale = Callable[[int, int], float]
 Layers = list[dict[str, Any]]
+InitLike = Any
+"""A spec, an Init or a sampler of the user's own; an Init once its owner is made."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from paritylab import specs
 from paritylab.errors import require
 
 Function = Callable[[Any, Any], Any]
+LossLike = Any
+"""A spec, a Loss or a function of the user's own; a Loss once its owner is made."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ Every optimiser has a learning rate ``lr``, a ``schedule`` that multiplies it, `
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from paritylab.errors import InvalidInput, require
-from paritylab.schedules import Schedule, schedule
+from paritylab.schedules import ScheduleLike, schedule
 
 Tree = Any
 
@@ -26,8 +26,8 @@ class Optimiser:
     """What all optimisers share; use one of the classes below."""
 
     lr: float = 0.1
-    schedule: str | Schedule | Callable[[Any], Any] = "constant"
-    rates: Sequence[float] | Mapping[str, float] | None = None
+    schedule: ScheduleLike = "constant"
+    rates: Any = None  # a sequence, or a mapping from names
     noise: float = 0.0
 
     def __post_init__(self) -> None:

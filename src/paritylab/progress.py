@@ -20,6 +20,7 @@ class Bar:
         self._wanted = sys.stderr.isatty() if wanted is None else wanted
         self._start = time.perf_counter()
         self._progress: Any = None
+        self._task: Any = None
 
     def __enter__(self) -> Bar:
         return self
@@ -32,10 +33,10 @@ class Bar:
         if not self._wanted or time.perf_counter() - self._start < PATIENCE:
             return
         if self._progress is None:
-            self._open()
+            self._progress = self._open()
         self._progress.update(self._task, completed=done, note=note)
 
-    def _open(self) -> None:
+    def _open(self) -> Any:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -48,6 +49,7 @@ class Bar:
             TextColumn("left"),
             TimeRemainingColumn(),
         )
-        self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
-        self._progress.start()
-        self._task = self._progress.add_task(self._title, total=self._total, note="")
+        progress = Progress(*columns, console=Console(stderr=True), transient=True)
+        progress.start()
+        self._task = progress.add_task(self._title, total=self._total, note="")
+        return progress

@@ -38,7 +38,7 @@ class Records:
 
     @classmethod
     def empty(cls) -> Records:
-        return cls(*([] for _ in COLUMNS))
+        return cls(*(np.empty(0) for _ in COLUMNS))
 
     @classmethod
     def concatenate(cls, parts: Sequence[Records]) -> Records:

@@ -13,6 +13,8 @@ from paritylab import specs
 from paritylab.errors import require
 
 Function = Callable[[Any], Any]
+ScheduleLike = Any
+"""A spec, a Schedule or a function of the user's own; a Schedule once its owner is made."""
 
 
 @dataclass(frozen=True)

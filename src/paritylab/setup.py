@@ -14,8 +14,8 @@ import jax
 
 from paritylab import networks, optimisers, problems, specs
 from paritylab.errors import InvalidInput, require, unknown
-from paritylab.inits import Init, init
-from paritylab.losses import Loss, loss
+from paritylab.inits import Init, InitLike, init
+from paritylab.losses import Loss, LossLike, loss
 from paritylab.networks.activations import Activation
 from paritylab.schedules import Schedule
 
@@ -28,8 +28,8 @@ class Learner:
     """What learns and how: network, initialisation, loss, optimiser, batch size."""
 
     network: Any = field(default_factory=lambda: networks.MLP())
-    init: str | Init | Callable[..., Any] = "torch"
-    loss: str | Loss | Callable[..., Any] = "hinge"
+    init: InitLike = "torch"
+    loss: LossLike = "hinge"
     optimiser: optimisers.Optimiser = field(default_factory=lambda: optimisers.SGD())
     batch: int = 32
 
@@ -190,14 +190,11 @@ def encode(value: Any) -> Any:
         return [encode(item) for item in value]
     if value is None or isinstance(value, (str, bool)):
         return value
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, (int, float)):
-        return value
-    if hasattr(value, "update") and hasattr(value, "init"):  # an optax transformation
-        return specs.fingerprint(value.update)
+    number = getattr(value, "item", lambda: value)()
+    if isinstance(number, (int, float)):
+        return int(number) if float(number).is_integer() else number
+    if update := getattr(value, "update", None):  # an optax transformation
+        return specs.fingerprint(update)
     if callable(value):
         return specs.fingerprint(value)
     raise InvalidInput(f"a Setup cannot hold {value!r}")

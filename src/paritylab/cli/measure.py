@@ -61,7 +61,7 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from paritylab.store import Store
-    from paritylab.sweep import sweep
+    from paritylab.sweeps import sweep
 
     require(options.threads is None or options.threads >= 1, f"--threads must be at least 1, not {options.threads}")
     require(len(set(options.lr)) == len(options.lr), "--lr values must differ")
@@ -119,9 +119,9 @@ def make_setup(options: argparse.Namespace, lr: float) -> Any:
         options.fresh,
     )
     if options.setting:
-        learner = from_setting(options, problem.k, lr)
+        learner = from_setting(options, problem.degree, lr)
     else:
-        network = make_network(options, problem.k)
+        network = make_network(options, problem.degree)
         learner = Learner(network, options.init, options.loss, make_optimiser(options, lr), options.batch)
     return Setup(problem, learner, protocol)
 
@@ -164,7 +164,7 @@ def make_network(options: argparse.Namespace, k: int) -> Any:
 def make_optimiser(options: argparse.Namespace, lr: float, kind: str | None = None) -> Any:
     from paritylab import SGD, Adam, SignSGD
 
-    kind = kind or options.optimiser or "sgd"
+    kind = str(kind or options.optimiser or "sgd")
     if kind not in OPTIMISERS:
         raise unknown("optimiser", kind, OPTIMISERS)
     common = {"lr": lr, "schedule": options.schedule, "noise": options.gradient_noise}

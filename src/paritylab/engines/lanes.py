@@ -38,10 +38,10 @@ def refusal(setup: Setup) -> str | None:
         return f"it has no {type(network).__name__}"
     if isinstance(network, MLP) and (len(network.widths) > 1 or not network.output_bias):
         return "its MLPs have one hidden layer and an output bias"
-    if isinstance(network, (MLP, Neuron)) and network.activation.native is None:  # type: ignore[union-attr]
-        return f"it has no activation {network.activation.spec}"  # type: ignore[union-attr]
-    if setup.learner.loss.native is None:  # type: ignore[union-attr]
-        return f"it has no loss {setup.learner.loss.spec}"  # type: ignore[union-attr]
+    if isinstance(network, (MLP, Neuron)) and network.activation.native is None:
+        return f"it has no activation {network.activation.spec}"
+    if setup.learner.loss.native is None:
+        return f"it has no loss {setup.learner.loss.spec}"
     if type(optimiser) is not SGD:
         return f"it has no {type(optimiser).__name__}"
     return None
@@ -49,8 +49,9 @@ def refusal(setup: Setup) -> str | None:
 
 def pool_arguments(program: Setup, longest: int) -> dict[str, Any]:
     """The kernel's description of a program whose longest run has ``longest`` steps."""
-    network, loss = program.learner.network, program.learner.loss
-    optimiser, problem, protocol = program.learner.optimiser, program.problem, program.protocol
+    network, loss, optimiser = program.learner.network, program.learner.loss, program.learner.optimiser
+    problem, protocol = program.problem, program.protocol
+    assert isinstance(optimiser, SGD)  # see refusal
     family = {MLP: "mlp", Neuron: "neuron", PolyNet: "polynet"}[type(network)]
     activation, numbers = network.activation.native if family != "polynet" else ("power", (1.0,))
     rates = tuple(optimiser.rates or (1.0, 1.0))

@@ -19,6 +19,8 @@ from paritylab import specs
 from paritylab.errors import InvalidInput, require
 
 Function = Callable[[Any], Any]
+ActivationLike = Any
+"""A spec, an Activation or a function of the user's own; an Activation once its owner is made."""
 
 
 @dataclass(frozen=True)

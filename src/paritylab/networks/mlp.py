@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from paritylab.errors import require
 from paritylab.inits import Init
-from paritylab.networks.activations import Activation, activation
+from paritylab.networks.activations import ActivationLike, activation
 
 
 @dataclass(frozen=True)
@@ -23,8 +22,8 @@ class MLP:
     "b": (fan_out,)}``; without ``output_bias`` the last layer has no ``b``.
     """
 
-    width: int | Sequence[int] = 10
-    activation: str | Activation | Callable[[Any], Any] = "relu"
+    width: Any = 10  # a width or several
+    activation: ActivationLike = "relu"
     output_bias: bool = True
 
     def __post_init__(self) -> None:
@@ -59,7 +58,7 @@ class MLP:
 class Neuron:
     """A single neuron sigma(w . x + b), without a second layer."""
 
-    activation: str | Activation | Callable[[Any], Any] = "sinusoid:3"
+    activation: ActivationLike = "sinusoid:3"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "activation", activation(self.activation))

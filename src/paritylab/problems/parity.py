@@ -62,6 +62,11 @@ class Parity:
         require(self.sample is not None or not self.replacement, "replacement=True needs a finite sample")
 
     @property
+    def degree(self) -> int:
+        """The size of the support."""
+        return len(self.support or ())
+
+    @property
     def words(self) -> int:
         return bits.words(self.n)
 
