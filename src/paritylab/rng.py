@@ -16,6 +16,7 @@ from jax.extend.random import threefry_2x32
 from paritylab.errors import require
 
 INIT, DATA, LABELS, EVALUATION, SAMPLE, ORDER, NOISE = range(7)
+ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
 def wrap(data: Any) -> Any:
@@ -28,22 +29,30 @@ def stream(key: Any, purpose: int) -> Any:
     return jax.random.fold_in(wrap(key), purpose)
 
 
-@jax.jit
-def _fold(seeds: Any, runs: Any) -> Any:
-    roots = jnp.stack([jnp.zeros_like(seeds), seeds], axis=-1)
-    return jax.vmap(lambda root, run: jax.random.key_data(jax.random.fold_in(wrap(root), run)))(roots, runs)
-
-
 def run_keys(seeds: np.ndarray, runs: np.ndarray) -> np.ndarray:
-    """The keys, (count, 2) words, of the runs with these seeds and numbers."""
+    """The keys, (count, 2) words, of the runs with these seeds and numbers: ``fold_in(key(seed), run)``.
+
+    In NumPy, because JAX would compile it anew for every count.
+    """
     require(bool(jax.config.jax_threefry_partitionable),  # type: ignore[attr-defined]
             "paritylab needs JAX's default jax_threefry_partitionable=True")
     for name, values in (("seed", seeds), ("run number", runs)):
         require(bool(np.all((values >= 0) & (values < 2**32))), f"a {name} must be in [0, 2^32)")
-    count = len(runs)
-    padded = 1 << max(count - 1, 0).bit_length()  # few distinct shapes, so few compilations
-    columns = (np.resize(v.astype(np.uint32), padded) for v in (seeds, runs))
-    return np.asarray(_fold(*columns))[:count]
+    zeros = np.zeros(len(runs), np.uint32)
+    return np.stack(threefry(zeros, seeds.astype(np.uint32), zeros, runs.astype(np.uint32)), axis=-1)
+
+
+def threefry(k0: np.ndarray, k1: np.ndarray, x0: np.ndarray, x1: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Threefry-2x32 with 20 rounds (Salmon et al. 2011) of counters (x0, x1) under keys (k0, k1)."""
+    schedule = (k0, k1, k0 ^ k1 ^ np.uint32(0x1BD11BDA))
+    x0, x1 = x0 + k0, x1 + k1
+    for group in range(5):
+        for rotation in ROTATIONS[group % 2]:
+            x0 = x0 + x1
+            x1 = ((x1 << np.uint32(rotation)) | (x1 >> np.uint32(32 - rotation))) ^ x0
+        x0 = x0 + schedule[(group + 1) % 3]
+        x1 = x1 + schedule[(group + 2) % 3] + np.uint32(group + 1)
+    return x0, x1
 
 
 def bits_at(key: Any, start: Any, count: int) -> Any:
