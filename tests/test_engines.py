@@ -240,7 +240,7 @@ def test_a_sweep_over_rates_targets_noise_and_limits_compiles_once():
     sweep(grid, runs=5, engine="jax")
     after = jax_engine.compiled.cache_info()
     assert after.hits + after.misses - before.hits - before.misses == 1
-    made = jax_engine.compiled(grid[0].program, 16)
+    made = jax_engine.compiled(grid[0].program, jax_engine.default_slots(grid[0].program, 5))
     sweep([replace(grid[0], problem=pl.Parity(7, 3, noise=0.4)), grid[1]], runs=range(7, 14), engine="jax")
     assert [getattr(made, part)._cache_size() for part in ("load", "advance", "finish")] == [1, 1, 1]
 

@@ -18,7 +18,7 @@ from paritylab.engines import lanes
 from paritylab.records import COLUMNS
 from paritylab.store import Store
 
-ENGINE, RUNS = ("jax", 1000) if lanes.kernel() is None else ("lanes", 20_000)
+ENGINE, RUNS = ("jax", 1000) if lanes.kernel() is None else ("lanes", 80_000)
 COMMAND = ["measure", "--n", "12", "--k", "3", "--lr", "0.3", "--batch", "16", "--max-steps", "400", "--json",
            "--eval-size", "64", "--eval-every", "20", "--runs", str(RUNS), "--engine", ENGINE, "--threads", "1"]
 KILLS = 20

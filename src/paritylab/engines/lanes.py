@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from paritylab.engines.work import Outcomes, Rows, initial_params
+from paritylab.engines.work import START_CHUNK, Outcomes, Rows, initial_params
 from paritylab.networks import MLP, Neuron, PolyNet
 from paritylab.optimisers import SGD
 from paritylab.records import Records
@@ -100,8 +100,9 @@ class LanesPool:
         self._program = program
         self._keep = keep_params
         self._mlp = arguments["family"] == "mlp"
-        self._most = max(16, STOCK_BYTES // (4 * arguments["width"] * (program.problem.n + 2)))
-        self._wanted = 2 * self._pool.slots
+        self._most = max(self._pool.slots, STOCK_BYTES // (4 * arguments["width"] * (program.problem.n + 2)))
+        self._chunk = min(START_CHUNK, 1 << (self._most.bit_length() - 1))
+        self._wanted = START_CHUNK
 
     @property
     def room(self) -> int:
@@ -116,7 +117,7 @@ class LanesPool:
         return self._pool.model_steps
 
     def load(self, rows: Rows) -> None:
-        layers = initial_params(self._program, rows.key)
+        layers = initial_params(self._program, rows.key, self._chunk)
         count = len(rows)
         w, b = (np.asarray(layers[0][name], np.float32) for name in ("w", "b"))
         u = np.asarray(layers[1]["w"], np.float32)[..., 0] if self._mlp else np.zeros_like(b)
@@ -126,7 +127,7 @@ class LanesPool:
     def advance(self, more: bool) -> Outcomes:
         ended = self._pool.advance(CALL_SECONDS)
         records = Records(*(ended[name] for name in ("tag", "status", "t_c", "steps", "accuracy", "loss")))
-        self._wanted = 2 * self._pool.slots + 2 * len(records)  # enough in stock for the next call
+        self._wanted = START_CHUNK + 2 * len(records)  # enough in stock for the next call
         return Outcomes(records, self._params(ended) if self._keep else None)
 
     def _params(self, ended: dict[str, np.ndarray]) -> Any:
