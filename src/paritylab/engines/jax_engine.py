@@ -109,7 +109,7 @@ def default_slots(program: Setup, runs: int) -> int:
     if jax.default_backend() == "cpu":
         most = min(max(2**21 // work, 4), 32)
     else:
-        most = min(max(2**29 // work, 1), 2**16, 1 << max(runs - 1, 0).bit_length())
+        most = min(max(2**29 // work, 1), 2**14, 1 << max(runs - 1, 0).bit_length())
     return 1 << (most.bit_length() - 1)
 
 
