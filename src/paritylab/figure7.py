@@ -68,8 +68,9 @@ def measure_cell(
     engine: str = "auto",
     threads: int | None = None,
     store: Store | None = None,
+    progress: bool | None = None,
 ) -> Measured:
-    """Measure one cell with checks on 128 inputs, fastest rate first.
+    """Measure one cell with checks on 128 inputs, fastest rate first; options as in :func:`paritylab.sweep`.
 
     A later rate is trained no longer than the best 10th percentile so far: it cannot win beyond that.
     """
@@ -78,7 +79,7 @@ def measure_cell(
     for lr in grid or rates(cell.setting):
         learner = settings.barak2022(cell.setting, cell.k, lr, cell.batch)
         setup = Setup(Parity(N, cell.k), learner, Protocol(max_steps=limit, eval_size=128))
-        (result,) = sweep([setup], runs, seed, engine, threads, store)
+        (result,) = sweep([setup], runs, seed, engine, threads, store, progress)
         p10 = result.summary.p10
         if best is None or p10 < best.summary.p10:
             best = result

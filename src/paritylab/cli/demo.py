@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> None:
             measured.append(
                 figure7.measure_cell(
                     cell, options.runs, grid=(1.0, 0.1) if cell.setting not in figure7.SLOWER else (0.1,),
-                    engine=options.engine, threads=options.threads, store=store,
+                    engine=options.engine, threads=options.threads, store=store, progress=False,
                 )
             )  # fmt: skip
     figures = draw(measured, options.out, options.runs, options.engine, options.threads, store)

@@ -1,7 +1,0 @@
-"""``python -m paritylab.cli``."""
-
-import sys
-
-from paritylab.cli import main
-
-sys.exit(main())
