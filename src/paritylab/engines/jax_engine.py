@@ -192,16 +192,23 @@ class JaxPool:
         self._compiled = compiled(self._program, self.slots)
 
     def _collect(self, where: np.ndarray) -> Outcomes:
-        if len(where) == 0:
+        """The outcomes of the slots ``where``, which become empty; a few at a time, so that one shape is compiled."""
+        size = max(1, self.slots // 8)
+        parts = [self._finish(where[i : i + size], size) for i in range(0, len(where), size)]
+        if not parts:
             return Outcomes(Records.empty())
+        trees = [part.params for part in parts]
+        params = jax.tree.map(lambda *leaves: np.concatenate(leaves), *trees) if self._keep else None
+        return Outcomes(Records.concatenate([part.records for part in parts]), params)
+
+    def _finish(self, where: np.ndarray, size: int) -> Outcomes:
         count = len(where)
-        padded = np.concatenate([where, np.full(self.slots - count, where[0])])
+        padded = jnp.asarray(np.resize(where, size), jnp.int32)
         with accurate_products():
-            self._state, chosen, accuracy, mean_loss = self._compiled.finish(self._state, jnp.asarray(padded))
+            self._state, chosen, accuracy, mean_loss = self._compiled.finish(self._state, padded)
         self._status[where] = EMPTY
-        status, steps = np.asarray(chosen.status)[:count], np.asarray(chosen.step)[:count]
+        status, steps, tags = (np.asarray(leaf)[:count] for leaf in (chosen.status, chosen.step, chosen.tag))
         t_c = np.where(status == SOLVED, steps, -1)
-        tags = np.asarray(chosen.tag)[:count]
         records = Records(tags, status, t_c, steps, np.asarray(accuracy)[:count], np.asarray(mean_loss)[:count])
         params = jax.tree.map(lambda leaf: np.asarray(leaf[:count]), chosen.params) if self._keep else None
         return Outcomes(records, params)
