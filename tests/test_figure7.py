@@ -25,7 +25,7 @@ def test_a_spot_of_figure_7_agrees_with_the_published_percentiles():
     assert figure7.rms_log_ratio(measured) <= 0.10
 
 
-def test_a_later_rate_is_not_trained_beyond_the_best_percentile():
+def test_a_rate_that_cannot_win_does_not_replace_the_best():
     cell = barak2022_fig7()["xv", 2, 128]
     best = figure7.measure_cell(cell, runs=20, grid=(1.0, 0.01), engine="auto")
     assert best.lr == 1.0

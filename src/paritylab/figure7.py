@@ -72,7 +72,8 @@ def measure_cell(
 ) -> Measured:
     """Measure one cell with checks on 128 inputs, fastest rate first; options as in :func:`paritylab.sweep`.
 
-    A later rate is trained no longer than the best 10th percentile so far: it cannot win beyond that.
+    A later rate is trained only as long as it can still win. Its percentile is t + f (u - t) of two consecutive times, so
+    it can be below the best so far while u is above it, but not once u exceeds the best / f.
     """
     best: Result | None = None
     limit = max_steps
@@ -83,8 +84,9 @@ def measure_cell(
         p10 = result.summary.p10
         if best is None or p10 < best.summary.p10:
             best = result
-            if p10 < limit:
-                limit = max(10, 10 * math.ceil(p10 / 10))
+            fraction = 0.1 * (runs - 1) % 1
+            if fraction > 0 and p10 < math.inf:
+                limit = min(limit, 10 * math.ceil(p10 / fraction / 10))
     assert best is not None
     return Measured(cell, best)
 
