@@ -72,8 +72,8 @@ def measure_cell(
 ) -> Measured:
     """Measure one cell with checks on 128 inputs, fastest rate first; options as in :func:`paritylab.sweep`.
 
-    A later rate is trained only as long as it can still win. Its percentile is t + f (u - t) of two consecutive times, so
-    it can be below the best so far while u is above it, but not once u exceeds the best / f.
+    A later rate is trained only as long as it can still win. Its percentile is t + f (u - t) of two consecutive times,
+    so it can be below the best so far while u is above it, but not once u exceeds the best / f.
     """
     best: Result | None = None
     limit = max_steps
