@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -92,7 +93,7 @@ def draw(measured: list[Any], out: Path, runs: int, engine: str, threads: int | 
         Parity(n=30, k=3), Learner(MLP(10), optimiser=SGD(lr=1.0)), Protocol(eval_size=128), runs=4 * runs,
         engine=engine, threads=threads, store=store,
     )  # fmt: skip
-    geometric = 4060  # 1 / P(a random support of size 3 out of 30 is the right one)
+    geometric = math.comb(30, 3)  # how many supports a random search has to choose from
     paths += plots.save(plots.histogram_plot({"setting (i)": many.records}, reference=geometric), out / "histogram")
 
     setup = Setup(Parity(n=50, k=3), Learner(MLP(10), optimiser=SGD(lr=0.5)))
