@@ -12,7 +12,6 @@ from __future__ import annotations
 import io
 import math
 import os
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from itertools import cycle
@@ -26,6 +25,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from paritylab.errors import require
+from paritylab.files import write_atomically
 from paritylab.records import SOLVED, Records
 from paritylab.statistics import Floats, Interval, survival
 
@@ -58,16 +58,18 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _styled(function: Callable[P, R]) -> Callable[P, R]:
+def styled(function: Callable[P, R]) -> Callable[P, R]:
+    """Draw in the style of all figures here; every function that makes a figure wears this."""
+
     @wraps(function)
-    def styled(*args: P.args, **kwargs: P.kwargs) -> R:
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> R:
         with mpl.rc_context(_STYLE):
             return function(*args, **kwargs)
 
-    return styled
+    return drawn
 
 
-@_styled
+@styled
 def survival_plot(samples: Mapping[str, Records], level: float = 0.95) -> Figure:
     """The fraction of runs still unsolved against steps, with confidence bands.
 
@@ -77,7 +79,7 @@ def survival_plot(samples: Mapping[str, Records], level: float = 0.95) -> Figure
     >>> survival_plot({"width 10": records}).axes[0].get_ylabel()
     'fraction unsolved'
     """
-    figure = _figure(2.3 + 0.15 * (len(samples) // 3))
+    figure = blank(2.3 + 0.15 * (len(samples) // 3))
     axes = figure.add_subplot(xscale="log", xlabel="steps", ylabel="fraction unsolved", ylim=(0, 1.03))
     curves = {label: survival(records, level) for label, records in samples.items() if len(records)}
     if not curves:
@@ -100,7 +102,7 @@ def survival_plot(samples: Mapping[str, Records], level: float = 0.95) -> Figure
     return figure
 
 
-@_styled
+@styled
 def histogram_plot(samples: Mapping[str, Records], reference: float | None = None, bins: int = 40) -> Figure:
     """The fraction of runs solved in each interval of steps; the legend says how many were not solved.
 
@@ -113,7 +115,7 @@ def histogram_plot(samples: Mapping[str, Records], reference: float | None = Non
     """
     require(bins >= 1, f"a histogram needs at least one bin, not {bins}")
     require(reference is None or reference >= 1, "a geometric law has a mean of at least 1 step")
-    figure = _figure(2.3)
+    figure = blank(2.3)
     axes = figure.add_subplot(xlabel="steps to convergence", ylabel="fraction of runs")
     present = {label: records for label, records in samples.items() if len(records)}
     solved = {label: records.t_c[records.status == SOLVED] for label, records in present.items()}
@@ -136,7 +138,7 @@ def histogram_plot(samples: Mapping[str, Records], reference: float | None = Non
     return figure
 
 
-@_styled
+@styled
 def training_curve_plot(
     steps: ArrayLike, loss: ArrayLike, accuracy: ArrayLike, t_c: int | None = None, title: str | None = None
 ) -> Figure:
@@ -145,7 +147,7 @@ def training_curve_plot(
     >>> [axes.get_ylabel() for axes in training_curve_plot([0, 10], [1, 0], [0.5, 1], t_c=10).axes]
     ['error', 'loss']
     """
-    figure = _figure(2.6)
+    figure = blank(2.6)
     above = figure.add_subplot(2, 1, 1, ylabel="error")
     below = figure.add_subplot(2, 1, 2, ylabel="loss", xlabel="steps", sharex=above)
     above.plot(np.asarray(steps), 1 - np.asarray(accuracy), color=COLOURS[0])
@@ -184,7 +186,7 @@ class Compared(NamedTuple):
     published: float | None
 
 
-@_styled
+@styled
 def comparison_plot(
     rows: Sequence[Compared | tuple[str, float | None, Interval | None, float | None]],
     quantity: str = "steps",
@@ -197,7 +199,7 @@ def comparison_plot(
     'steps'
     """
     compared = [Compared(*row) for row in rows]
-    figure = _figure(0.75 + 0.22 * max(3, len(compared)))
+    figure = blank(0.75 + 0.22 * max(3, len(compared)))
     axes = figure.add_subplot(xscale="log", xlabel=quantity, ylim=(len(compared) - 0.4, -0.6))
     values = [
         x for row in compared for x in (row.measured, row.published, *(row.interval or ())) if _drawable(x)
@@ -239,7 +241,51 @@ def comparison_plot(
     return figure
 
 
-@_styled
+class Series(NamedTuple):
+    """Points of one curve, with intervals where they are known."""
+
+    x: ArrayLike
+    y: ArrayLike
+    low: ArrayLike | None = None
+    high: ArrayLike | None = None
+
+
+@styled
+def scaling_plot(
+    series: Mapping[str, Series],
+    xlabel: str,
+    ylabel: str,
+    laws: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
+    log: str = "xy",
+    title: str | None = None,
+) -> Figure:
+    """Curves with error bars, on log axes unless said; ``laws`` are drawn as thin grey lines beside them.
+
+    >>> scaling_plot({"k = 2": Series([10, 20], [100, 220])}, "n", "steps").axes[0].get_xscale()
+    'log'
+    """
+    figure = blank(2.5 + 0.15 * ((len(series) + len(laws or {})) // 3))
+    axes = figure.add_subplot(xlabel=xlabel, ylabel=ylabel, title=title or "")
+    for name, scale in (("x", axes.set_xscale), ("y", axes.set_yscale)):
+        if name in log:
+            scale("log")
+    markers = cycle("osD^v*P")
+    for (label, curve), colour, line in zip(series.items(), cycle(COLOURS), cycle(LINES), strict=False):
+        x, y = np.asarray(curve.x, float), np.asarray(curve.y, float)
+        shown = np.isfinite(y)
+        axes.plot(x[shown], y[shown], marker=next(markers), markersize=3, color=colour, linestyle=line, label=label)
+        if curve.low is not None and curve.high is not None:
+            low, high = np.asarray(curve.low, float), np.asarray(curve.high, float)
+            reach = np.nan_to_num(np.stack([y - low, high - y]), nan=0.0, posinf=0.0).clip(0)
+            axes.errorbar(x[shown], y[shown], reach[:, shown], fmt="none", ecolor=colour, elinewidth=0.8, capsize=1.5)
+    for (label, (x, y)), line in zip((laws or {}).items(), cycle(LINES[1:]), strict=False):
+        axes.plot(np.asarray(x), np.asarray(y), color=GREY, linestyle=line, linewidth=0.8, label=label)
+    if len(series) + len(laws or {}) > 1:
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=3, columnspacing=1.2)
+    return figure
+
+
+@styled
 def save(figure: Figure, path: str | os.PathLike[str]) -> list[Path]:
     """Write ``path``.png (300 dpi), ``path``.svg and ``path``.pdf, each whole or not at all."""
     stem = Path(path)
@@ -251,17 +297,13 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> list[Path]:
         undated = {} if suffix == "png" else {"Date" if suffix == "svg" else "CreationDate": None}
         figure.savefig(buffer, format=suffix, dpi=300, metadata=undated)
         target = stem.with_name(f"{stem.name}.{suffix}")
-        temporary = stem.with_name(f".{uuid.uuid4().hex}.tmp")
-        try:
-            temporary.write_bytes(buffer.getvalue())
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
+        write_atomically(target, buffer.getvalue())
         written.append(target)
     return written
 
 
-def _figure(height: float) -> Figure:
+def blank(height: float) -> Figure:
+    """An empty figure, one column wide."""
     return Figure(figsize=(WIDTH, height), layout="constrained")
 
 

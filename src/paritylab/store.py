@@ -19,7 +19,6 @@ import json
 import os
 import re
 import time
-import uuid
 import warnings
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,6 +32,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from paritylab.errors import InvalidInput, require
+from paritylab.files import sync_directory, write_atomically
 from paritylab.records import SOLVED, STATUSES, Records
 
 FORMAT = 1
@@ -122,6 +122,10 @@ class Store:
         """The numbers of the runs that are present, in increasing order."""
         return self.records(setup_id, engine, seed).run
 
+    def engines(self, setup_id: str, seed: int) -> list[str]:
+        """The engines that have records of one Setup and seed."""
+        return sorted({block.engine for block in self._blocks(setup_id, None, seed)})
+
     def records(self, setup_id: str, engine: str, seed: int, runs: range | None = None) -> Records:
         """The Records of one Setup, engine and seed, each run once, in the order of their numbers."""
         frame = _merge(self._read(setup_id, engine, seed))
@@ -175,7 +179,7 @@ class Store:
             merged = _write_block(directory, engine, seed, _merge(blocks), merged=lineage)
             for block, _ in blocks:
                 block.path.unlink(missing_ok=True)
-            _sync_directory(directory)
+            sync_directory(directory)
         return merged
 
     def _directory(self, setup_id: str) -> Path:
@@ -278,7 +282,7 @@ def _write_block(directory: Path, engine: str, seed: int, frame: pl.DataFrame, *
     frame.write_parquet(buffer, metadata={f"paritylab.{name}": text for name, text in stamp.items()})
     data = buffer.getvalue()
     path = directory / f"{engine}-{seed}-{frame['run'].min()}-{_digest(data)}.parquet"
-    _write_atomically(path, data)
+    write_atomically(path, data)
     return path
 
 
@@ -339,41 +343,17 @@ def _entries(directory: Path) -> list[os.DirEntry[str]]:
 def _make_directory(directory: Path) -> None:
     if not directory.is_dir():
         directory.mkdir(parents=True, exist_ok=True)
-        _sync_directory(directory.parent)
+        sync_directory(directory.parent)
 
 
 def _keep_setup(path: Path, text: str) -> None:
     try:
         present = path.read_bytes()
     except FileNotFoundError:
-        _write_atomically(path, text.encode())
+        write_atomically(path, text.encode())
         return
     if present != text.encode():
         raise StoreConflict(f"{path} differs from the Setup whose records are to be added")
-
-
-def _write_atomically(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_directory(path.parent)
-
-
-def _sync_directory(directory: Path) -> None:
-    if os.name != "posix":  # Windows cannot open a directory, and needs no such call
-        return
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _remove_stale(directory: Path) -> None:

@@ -33,6 +33,8 @@ class Result:
     records: Records
     seconds: float
     """Wall time of the sweep that completed these records; what came from the store cost nothing."""
+    reused: int = 0
+    """How many of the records came from the store."""
 
     @property
     def summary(self) -> statistics.Summary:
@@ -80,8 +82,8 @@ class _Collector:
 
     def flush(self, store: Store | None, engine: str) -> None:
         if store is not None and self.pending:
-            setup = self.job.setup
-            store.append(setup.id, setup.to_json(), engine, self.job.seed, Records.concatenate(self.pending))
+            setup, label = self.job.setup, engines.label(engine)
+            store.append(setup.id, setup.to_json(), label, self.job.seed, Records.concatenate(self.pending))
         self.pending.clear()
 
 
@@ -93,6 +95,7 @@ def sweep(
     threads: int | None = None,
     store: Store | None = None,
     progress: bool | None = None,
+    any_engine: bool = False,
 ) -> list[Result]:
     """Measure several Setups; those with one program (say, a grid of learning rates) train together.
 
@@ -104,6 +107,7 @@ def sweep(
         threads: cores for the native engine; all of them unless said.
         store: where Records are kept and looked up; None keeps nothing.
         progress: a bar on standard error; by default only on a terminal.
+        any_engine: take another engine's records of a Setup where the store holds all runs asked for.
     """
     wanted = runs if isinstance(runs, range) else range(operator.index(runs))
     require(isinstance(runs, range) or runs >= 0, f"runs must be at least 0, not {runs}")
@@ -114,7 +118,11 @@ def sweep(
     for setup in setups:
         setup.check()
     chosen = [engines.choose(setup, engine) for setup in setups]
-    known = [_stored(store, setup, name, seed, numbers) for setup, name in zip(setups, chosen, strict=True)]
+    labels = [engines.label(name) for name in chosen]
+    known = [_stored(store, setup, name, seed, numbers) for setup, name in zip(setups, labels, strict=True)]
+    if store is not None and any_engine:
+        for i, setup in enumerate(setups):
+            labels[i], known[i] = _completest(store, setup, seed, numbers, labels[i], known[i])
     jobs = [
         engines.Job(setup, seed, np.setdiff1d(numbers, have.run)) for setup, have in zip(setups, known, strict=True)
     ]
@@ -128,12 +136,12 @@ def sweep(
                 new[i] = records
     seconds = time.perf_counter() - start
     if store is not None:
-        for job, name in zip(jobs, chosen, strict=True):
+        for job, name in zip(jobs, labels, strict=True):
             store.compact(job.setup.id, name, seed)
     results = []
-    for setup, name, have, more in zip(setups, chosen, known, new, strict=True):
+    for setup, name, have, more in zip(setups, labels, known, new, strict=True):
         records = Records.concatenate([have, more])
-        results.append(Result(setup, name, seed, records.take(np.argsort(records.run)), seconds))
+        results.append(Result(setup, name, seed, records.take(np.argsort(records.run)), seconds, len(have)))
     return results
 
 
@@ -160,6 +168,16 @@ def _stored(store: Store | None, setup: Setup, engine: str, seed: int, numbers: 
         return Records.empty()
     records = store.records(setup.id, engine, seed)
     return records.take(np.isin(records.run, numbers))
+
+
+def _completest(
+    store: Store, setup: Setup, seed: int, numbers: np.ndarray, label: str, have: Records
+) -> tuple[str, Records]:
+    """The label and Records of an engine that has done all the runs, if there is one."""
+    for other in store.engines(setup.id, seed):
+        if len(have) < len(numbers) == len(records := _stored(store, setup, other, seed, numbers)):
+            return other, records
+    return label, have
 
 
 def _groups(jobs: Sequence[engines.Job], chosen: Sequence[str]) -> Iterable[list[int]]:

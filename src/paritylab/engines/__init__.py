@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -48,6 +49,17 @@ def choose(setup: Setup, engine: str = "auto") -> str:
     if why_not:
         raise InvalidInput(f"engine 'lanes' cannot train this: {why_not}; use 'jax' or 'auto'")
     return "lanes"
+
+
+def label(engine: str) -> str:
+    """The name under which an engine's Records are kept: on another device JAX rounds differently.
+
+    >>> label("lanes")
+    'lanes'
+    """
+    if engine != "jax" or jax.default_backend() == "cpu":
+        return engine
+    return "jax_" + re.sub(r"\W+", "_", jax.devices()[0].device_kind)
 
 
 def make_pool(queue: Queue, engine: str, threads: int | None = None, slots: int | None = None, **options: Any) -> Any:

@@ -1,0 +1,3 @@
+"""The claims of barak2022, Hidden Progress in Deep Learning: one module for each group of figures and theorems."""
+
+from paritylab.claims.barak2022 import distributions as distributions

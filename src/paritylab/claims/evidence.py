@@ -1,0 +1,82 @@
+"""Evidence: what came of trying a claim, as small JSON files that only the program writes.
+
+One file per claim, one entry per size of the trial. The package ships ``claims/evidence/<claim>.json`` (written by
+``paritylab reproduce --record``); trials of one's own are kept as ``<out>/claims/<claim>/<size>/result.json``.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from paritylab.errors import InvalidInput
+from paritylab.files import write_atomically
+
+FORMAT = 1
+SIZES = ("quick", "standard", "full")
+
+
+class EvidenceWarning(UserWarning):
+    """An evidence file cannot be used."""
+
+
+def shipped_directory() -> Path:
+    return Path(str(resources.files("paritylab").joinpath("claims/evidence")))
+
+
+def shipped(claim: str) -> dict[str, dict[str, Any]]:
+    """The recorded evidence of a claim, by size."""
+    document = _read(shipped_directory() / f"{claim}.json")
+    return document.get("sizes", {})
+
+
+def local_directory(out: Path, claim: str, size: str) -> Path:
+    return out / "claims" / claim / size
+
+
+def local(out: Path, claim: str) -> dict[str, dict[str, Any]]:
+    """The results of a claim under ``out``, by size."""
+    found = {size: _read(local_directory(out, claim, size) / "result.json") for size in SIZES}
+    return {size: result for size, result in found.items() if result}
+
+
+def strongest(out: Path, claim: str) -> dict[str, Any] | None:
+    """The evidence that counts: of the largest trial, and of one's own before the shipped one."""
+    for size in reversed(SIZES):
+        for source, entries in (("local", local(out, claim)), ("shipped", shipped(claim))):
+            if size in entries:
+                return {"source": source, **entries[size]}
+    return None
+
+
+def record(claim: str, entry: dict[str, Any], figure: bytes | None) -> Path:
+    """Add an entry to the shipped evidence, and keep the figure of the largest trial beside it."""
+    directory = shipped_directory()
+    sizes = {**shipped(claim), entry["size"]: entry}
+    document = {"format": FORMAT, "claim": claim, "sizes": {size: sizes[size] for size in SIZES if size in sizes}}
+    path = directory / f"{claim}.json"
+    try:
+        directory.mkdir(exist_ok=True)
+        write_atomically(path, (json.dumps(document, indent=1, allow_nan=False) + "\n").encode())
+        if figure is not None and entry["size"] == max(sizes, key=SIZES.index):
+            write_atomically(directory / f"{claim}.svg", figure)
+    except OSError as error:
+        raise InvalidInput(f"cannot record evidence in {directory}: {error.strerror or error}") from error
+    return path
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        warnings.warn(f"not used: {path} cannot be read: {error}", EvidenceWarning, stacklevel=3)
+        return {}
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        warnings.warn(f"not used: {path} is not evidence of format {FORMAT}", EvidenceWarning, stacklevel=3)
+        return {}
+    return document

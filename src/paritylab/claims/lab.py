@@ -1,0 +1,171 @@
+"""The Lab: where a claim is tried. It knows how large the trial is, keeps what was computed, and counts the cost."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from paritylab import __version__
+from paritylab.claims.evidence import SIZES
+from paritylab.cost import step_flops
+from paritylab.errors import unknown
+from paritylab.files import write_atomically
+
+if TYPE_CHECKING:
+    from paritylab.engines.curves import Curves
+    from paritylab.races import Race
+    from paritylab.setup import Setup
+    from paritylab.sweeps import Result
+
+T = TypeVar("T")
+
+
+class Lab:
+    """One trial's size, seed, engine and memory.
+
+    ``quick`` takes at most a minute on two cores, ``full`` is the published setup, ``standard`` the largest that takes
+    about a quarter of an hour on two cores. Whatever is trained is kept under ``out`` and never trained twice.
+
+    >>> lab = Lab("quick", Path("/tmp/paritylab-doctest"))
+    >>> lab.pick("n", quick=20, full=50)
+    20
+    >>> lab.size_reached
+    'quick'
+    """
+
+    def __init__(
+        self,
+        size: str = "quick",
+        out: Path = Path("out"),
+        seed: int = 0,
+        engine: str = "auto",
+        threads: int | None = None,
+        progress: bool | None = None,
+    ) -> None:
+        if size not in SIZES:
+            raise unknown("size", size, SIZES)
+        self.size, self.out, self.seed = size, out, seed
+        self.engine, self.threads, self.progress = engine, threads, progress
+        self.parameters: dict[str, Any] = {}
+        self.engines: set[str] = set()
+        self.model_steps = 0
+        self.flops = 0.0
+        self.runs = 0
+        self.reused = 0
+        self._reduced = False
+
+    @property
+    def size_reached(self) -> str:
+        """``full`` if nothing was smaller than in the published setup, otherwise the size asked for."""
+        return self.size if self._reduced else "full"
+
+    def pick(self, name: str, *, quick: T, full: T, standard: T | None = None) -> T:
+        """A parameter of the trial by its size; ``standard`` is as ``full`` unless said. Evidence lists it."""
+        value = {"quick": quick, "standard": full if standard is None else standard, "full": full}[self.size]
+        self._reduced |= value != full
+        self.parameters[name] = value
+        return value
+
+    def rng(self, *path: int) -> np.random.Generator:
+        """Random numbers of the trial's own, for whatever is not a run."""
+        return np.random.default_rng([self.seed, *path])
+
+    def sweep(self, setups: Sequence[Setup], runs: int) -> list[Result]:
+        """As :func:`paritylab.sweep`; records of any engine in the store are used if they are complete."""
+        from paritylab.store import Store
+        from paritylab.sweeps import sweep
+
+        store = Store(self.out / "store")
+        results = sweep(setups, runs, self.seed, self.engine, self.threads, store, self.progress, any_engine=True)
+        for result in results:
+            self.count(result.setup, result.engine, len(result.records), result.model_steps, result.reused)
+        return results
+
+    def measure(self, setup: Setup, runs: int) -> Result:
+        """A sweep of one Setup."""
+        return self.sweep([setup], runs)[0]
+
+    def race(self, setups: Sequence[Setup], runs: int, **options: Any) -> Race:
+        """As :func:`paritylab.race`."""
+        from paritylab.races import race
+        from paritylab.store import Store
+
+        store = Store(self.out / "store")
+        options = {"seed": self.seed, "engine": self.engine, "threads": self.threads, **options}
+        result = race(setups, runs=runs, store=store, progress=self.progress, **options)
+        for entry in result.rates:
+            self.count(entry.setup, entry.engine, len(entry.records), int(entry.records.steps.sum()))
+        return result
+
+    def curves(
+        self,
+        setup: Setup,
+        steps: int | Sequence[int],
+        every: int | None = None,
+        runs: int | Sequence[int] = 10,
+        weights: bool = False,
+        train: bool = False,
+    ) -> Curves:
+        """As :func:`paritylab.curves`, kept on disk."""
+        import jax
+
+        from paritylab import engines
+        from paritylab.engines.curves import Curves, curves
+
+        numbers = list(range(runs)) if isinstance(runs, int) else [int(run) for run in runs]
+        chosen = engines.choose(setup, self.engine)
+        options = {"weights": weights, "train": train}
+        asked = steps if isinstance(steps, int) else [int(step) for step in steps]
+        shapes = jax.eval_shape(setup.params, jax.random.key(0))
+        names = [name for name in Curves.__dataclass_fields__ if name != "weights"]
+
+        def make() -> dict[str, np.ndarray]:
+            common = {"seed": self.seed, "engine": chosen, "threads": self.threads, "progress": self.progress}
+            made = curves(setup, asked, every, numbers, **common, **options)
+            arrays = {name: value for name in names if (value := getattr(made, name)) is not None}
+            leaves = jax.tree.leaves(made.weights) if weights else []
+            return arrays | {f"weights{i}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
+
+        key = {"setup": setup.id, "engine": chosen, "steps": asked, "every": every, "runs": numbers, **options}
+        arrays = self.kept("curves", key, make)
+        points = arrays["steps"]
+        self.count(setup, chosen, len(numbers), len(numbers) * int(points[-1]))
+        leaves = [arrays.pop(f"weights{i}") for i in range(len(arrays)) if f"weights{i}" in arrays]
+        structure = jax.tree.structure(shapes)
+        return Curves(**{name: arrays.get(name) for name in names},  # pyright: ignore[reportArgumentType]
+                      weights=jax.tree.unflatten(structure, leaves) if leaves else None)
+
+    def kept(
+        self, name: str, parameters: Mapping[str, Any], make: Callable[[], Mapping[str, np.ndarray]]
+    ) -> dict[str, np.ndarray]:
+        """Arrays that took long to compute: from disk if these parameters (and the seed) were tried before."""
+        key = json.dumps([name, dict(parameters), self.seed, __version__], sort_keys=True)
+        digest = hashlib.blake2b(key.encode(), digest_size=12).hexdigest()
+        path = self.out / "kept" / f"{name}-{digest}.npz"
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                return {each: file[each] for each in file.files}
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError):
+            path.unlink(missing_ok=True)  # cut short by a full disk, say
+        arrays = {each: np.asarray(value) for each, value in make().items()}
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **arrays)  # pyright: ignore[reportArgumentType]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, buffer.getvalue())
+        return arrays
+
+    def count(self, setup: Setup, engine: str, runs: int, model_steps: int, reused: int = 0) -> None:
+        """Add runs to the cost of the trial."""
+        self.engines.add(engine)
+        self.runs += runs
+        self.reused += reused
+        self.model_steps += model_steps
+        self.flops += model_steps * step_flops(setup)

@@ -1,0 +1,163 @@
+"""Trying a claim: run it, judge it, write the figure, the data and the result."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import json
+import os
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from paritylab import __version__
+from paritylab.claims import evidence
+from paritylab.claims.lab import Lab
+from paritylab.claims.registry import Claim, find, method
+from paritylab.claims.verdicts import Outcome, finite
+from paritylab.errors import InvalidInput
+from paritylab.files import write_atomically
+
+RATE = 3e10
+"""FLOP/s of two cores over a whole trial, checks and small networks included: for estimates only."""
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A claim that was tried: its verdict with everything that led to it."""
+
+    claim: Claim
+    outcome: Outcome
+    result: dict[str, Any]
+    """All of it as plain JSON values, as evidence keeps it."""
+    files: list[Path]
+
+    @property
+    def verdict(self) -> str:
+        return self.outcome.verdict
+
+    def __str__(self) -> str:
+        lines = [f"{self.claim.id}: {self.verdict} ({self.result['size']}, {self.result['seconds']:.1f} s)"]
+        lines += [f"  {check}" for check in self.outcome.checks]
+        lines += [f"  {name}: {value}" for name, value in self.result["numbers"].items()]
+        if self.outcome.note:
+            lines.append(f"  note: {self.outcome.note}")
+        return "\n".join(lines)
+
+
+def reproduce(claim: str | Claim, lab: Lab | None = None, record: bool = False) -> Reproduction:
+    """Try one claim. Figure, data and result are written under ``<out>/claims/<claim>/<size>/``.
+
+    ``record`` adds the result to the evidence that the package ships.
+    """
+    lab = lab or Lab()
+    claim = claim if isinstance(claim, Claim) else find([claim])[0]
+    tries = method(claim)
+    if tries is None:
+        raise InvalidInput(f"{claim.id} cannot be run by paritylab {__version__}")
+    start = time.perf_counter()
+    outcome = tries(lab)
+    result = _result(claim, lab, outcome, time.perf_counter() - start)
+    directory = evidence.local_directory(lab.out, claim.id, result["size"])
+    directory.mkdir(parents=True, exist_ok=True)
+    files = [*_write_data(directory, outcome.data), *_write_figure(directory, outcome.figure)]
+    write_atomically(directory / "result.json", (json.dumps(result, indent=1, allow_nan=False) + "\n").encode())
+    if record:
+        figure = directory / "figure.svg"
+        files.append(evidence.record(claim.id, result, figure.read_bytes() if outcome.figure is not None else None))
+    return Reproduction(claim, outcome, result, files)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a trial will cost: seconds (None where nobody measured it), FLOPs, and where the numbers come from."""
+
+    seconds: float | None
+    flops: float | None
+    source: str
+
+    def __str__(self) -> str:
+        time_ = "an unknown time" if self.seconds is None else _duration(self.seconds)
+        work = "" if not self.flops else f", {self.flops:.1e} FLOP of training"
+        return f"about {time_}{work} ({self.source})"
+
+
+def estimate(claim: Claim, size: str, out: Path) -> Estimate:
+    """What a trial of this size will cost, from evidence of one like it, or from the registry."""
+    for entries, source in ((evidence.local(out, claim.id), "your last trial"),
+                            (evidence.shipped(claim.id), "measured when it was recorded")):
+        found = entries.get(size) or (entries.get("full") if size == "standard" else None)
+        if found and not found["reused_runs"]:
+            return Estimate(found["seconds"], found["flops"], f"{source}, {found['hardware']}")
+    if size == "quick":
+        return Estimate(60.0, None, "at most, on two cores")
+    return Estimate(claim.cost / RATE, claim.cost, f"the registry's count at {RATE:.0e} FLOP/s")
+
+
+def _result(claim: Claim, lab: Lab, outcome: Outcome, seconds: float) -> dict[str, Any]:
+    return {
+        "format": evidence.FORMAT,
+        "claim": claim.id,
+        "size": lab.size_reached,
+        "verdict": outcome.verdict,
+        "checks": [check.to_dict() for check in outcome.checks],
+        "numbers": {name: finite(value) for name, value in outcome.numbers.items()},
+        "note": outcome.note,
+        "parameters": json.loads(json.dumps(lab.parameters)),
+        "seed": lab.seed,
+        "runs": lab.runs,
+        "reused_runs": lab.reused,
+        "model_steps": lab.model_steps,
+        "flops": lab.flops,
+        "engines": sorted(lab.engines),
+        "seconds": round(seconds, 2),
+        "versions": {"paritylab": __version__, "python": platform.python_version()}
+        | {name: metadata.version(name) for name in ("jax", "numpy", "scipy")},
+        "hardware": hardware(),
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def hardware() -> str:
+    """The class of this machine: architecture, vector instructions, cores."""
+    from paritylab.engines import lanes
+
+    kernel = lanes.kernel()
+    vectors = f" {kernel.supported_isas()[0]}" if kernel is not None else ""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{platform.machine()}{vectors}, {cores} cores"
+
+
+def _write_data(directory: Path, rows: Sequence[Mapping[str, Any]]) -> list[Path]:
+    import polars as pl
+
+    frame = pl.DataFrame([dict(row) for row in rows], infer_schema_length=None)
+    parquet = io.BytesIO()
+    frame.write_parquet(parquet)
+    files = {"data.parquet": parquet.getvalue(), "data.csv": frame.write_csv().encode()}
+    for name, data in files.items():
+        write_atomically(directory / name, data)
+    return [directory / name for name in files]
+
+
+def _write_figure(directory: Path, figure: Any) -> list[Path]:
+    if figure is None:
+        return []
+    from paritylab import plots
+
+    return plots.save(figure, directory / "figure")
+
+
+def _duration(seconds: float) -> str:
+    """
+    >>> _duration(5400)
+    '1.5 hours'
+    """
+    for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:.2g} {unit}" if seconds < 100 * size else f"{seconds / size:.0f} {unit}"
+    return f"{max(seconds, 1):.0f} s"

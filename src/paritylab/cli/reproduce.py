@@ -1,0 +1,56 @@
+"""``paritylab reproduce``: try published claims."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from paritylab.cli.parser import Parser, add_common, count, print_json
+from paritylab.errors import InvalidInput
+
+
+def add(commands: Any) -> None:
+    parser: Parser = commands.add_parser(
+        "reproduce",
+        help="try published claims",
+        description="Runs each claim, prints its verdict with numbers and intervals, and writes figure, data and result"
+        " under --out. Without --quick or --full it is the largest setup of about a quarter of an hour on two cores."
+        " Interrupted, the same command goes on where it was.",
+    )
+    parser.add_argument("claims", nargs="+", metavar="ID", help="claims, by id or glob: barak2022.fig3 'barak2022.*'")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", dest="size", action="store_const", const="quick", default="standard",
+                      help="at most a minute on two cores each")
+    size.add_argument("--full", dest="size", action="store_const", const="full", help="the published setup")
+    parser.add_argument("--record", action="store_true", help="add the result to the evidence the package ships")
+    parser.add_argument("--seed", type=count, default=0, help="root of all random numbers")
+    parser.add_argument("--engine", default="auto", help="auto, jax or lanes")
+    parser.add_argument("--threads", type=count, help="cores for the native engine; all unless said")
+    add_common(parser, run)
+
+
+def run(options: argparse.Namespace) -> None:
+    from paritylab.claims import Lab, find, reproduce
+    from paritylab.claims.registry import method
+    from paritylab.claims.reproduction import estimate
+
+    claims = find(options.claims)
+    able = [claim for claim in claims if method(claim)]
+    if not able:
+        raise InvalidInput(f"{claims[0].id} cannot be run by this version of paritylab")
+    done = []
+    for number, claim in enumerate(able, 1):
+        print(f"[{number}/{len(able)}] {claim.id}: {claim.title}; {estimate(claim, options.size, options.out)}",
+              file=sys.stderr, flush=True)
+        lab = Lab(options.size, options.out, options.seed, options.engine, options.threads,
+                  False if options.json else None)
+        result = reproduce(claim, lab, options.record)
+        done.append({**result.result, "files": [str(path) for path in result.files]})
+        if not options.json:
+            print(result, *(f"  {path}" for path in result.files), sep="\n", flush=True)
+    verdicts = [result["verdict"] for result in done]
+    if options.json:
+        print_json({"claims": done})
+    elif len(done) > 1:
+        print(f"{len(done)} claims: " + ", ".join(f"{verdicts.count(name)} {name}" for name in sorted(set(verdicts))))
