@@ -16,21 +16,29 @@ from paritylab.claims.evidence import SIZES
 from paritylab.cost import step_flops
 from paritylab.errors import unknown
 from paritylab.files import write_atomically
+from paritylab.offload import Task
+from paritylab.records import SOLVED
 
 if TYPE_CHECKING:
     from paritylab.engines.curves import Curves
     from paritylab.races import Race
     from paritylab.setup import Setup
+    from paritylab.store import Store
     from paritylab.sweeps import Result
 
 T = TypeVar("T")
+
+
+class Planned(Exception):
+    """The plan is complete: what it lists must be done before the trial can go on."""
 
 
 class Lab:
     """One trial's size, seed, engine and memory.
 
     ``quick`` takes at most a minute on two cores, ``full`` is the published setup, ``standard`` the largest that takes
-    about a quarter of an hour on two cores. Whatever is trained is kept under ``out`` and never trained twice.
+    about a quarter of an hour on two cores. Whatever is trained is kept under ``out`` and never trained twice. With a
+    ``plan``, nothing is trained: the tasks of the first sweep with missing runs are added to it, and Planned is raised.
 
     >>> lab = Lab("quick", Path("/tmp/paritylab-doctest"))
     >>> lab.pick("n", quick=20, full=50)
@@ -47,11 +55,12 @@ class Lab:
         engine: str = "auto",
         threads: int | None = None,
         progress: bool | None = None,
+        plan: list[Task] | None = None,
     ) -> None:
         if size not in SIZES:
             raise unknown("size", size, SIZES)
         self.size, self.out, self.seed = size, out, seed
-        self.engine, self.threads, self.progress = engine, threads, progress
+        self.engine, self.threads, self.progress, self.plan = engine, threads, progress, plan
         self.parameters: dict[str, Any] = {}
         self.engines: set[str] = set()
         self.model_steps = 0
@@ -82,6 +91,7 @@ class Lab:
         from paritylab.sweeps import sweep
 
         store = Store(self.out / "store")
+        self._note({str(i): [setup] for i, setup in enumerate(setups)}, runs, store, chained=False)
         results = sweep(setups, runs, self.seed, self.engine, self.threads, store, self.progress, any_engine=True)
         for result in results:
             self.count(result.setup, result.engine, len(result.records), result.model_steps, result.reused)
@@ -90,6 +100,36 @@ class Lab:
     def measure(self, setup: Setup, runs: int) -> Result:
         """A sweep of one Setup."""
         return self.sweep([setup], runs)[0]
+
+    def chains(self, curves: Mapping[str, Sequence[Setup]], runs: int) -> dict[str, list[Result]]:
+        """Sweep along several curves, all at once, each up to its first point whose median run is unsolved."""
+        from paritylab.store import Store
+
+        self._note(curves, runs, Store(self.out / "store"), chained=True)
+        results: dict[str, list[Result]] = {name: [] for name in curves}
+        going = {name: list(setups) for name, setups in curves.items()}
+        while going := {name: setups for name, setups in going.items() if setups}:
+            names = list(going)
+            for name, result in zip(names, self.sweep([going[name].pop(0) for name in names], runs), strict=True):
+                results[name].append(result)
+                if result.summary.solved <= runs / 2:
+                    going[name] = []
+        return results
+
+    def _note(self, curves: Mapping[str, Sequence[Setup]], runs: int, store: Store, chained: bool) -> None:
+        """With a plan: add the tasks that are missing, and stop if there are any."""
+        if self.plan is None:
+            return
+        for name, setups in curves.items():
+            for setup in setups:
+                present = (store.records(setup.id, engine, self.seed) for engine in store.engines(setup.id, self.seed))
+                found = next((records for records in present if np.isin(np.arange(runs), records.run).all()), None)
+                if found is None:
+                    self.plan.append(Task(setup, self.seed, runs, name if chained else ""))
+                elif chained and np.mean(found.status == SOLVED) <= 0.5:
+                    break
+        if self.plan:
+            raise Planned
 
     def race(self, setups: Sequence[Setup], runs: int, **options: Any) -> Race:
         """As :func:`paritylab.race`."""

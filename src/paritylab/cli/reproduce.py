@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import Any
 
 from paritylab.cli.parser import Parser, add_common, count, print_json
@@ -24,6 +25,8 @@ def add(commands: Any) -> None:
                       help="at most a minute on two cores each")
     size.add_argument("--full", dest="size", action="store_const", const="full", help="the published setup")
     parser.add_argument("--record", action="store_true", help="add the result to the evidence the package ships")
+    parser.add_argument("--export", type=Path, metavar="FILE",
+                        help="train nothing; write what is missing, for 'python -m paritylab.offload' elsewhere")
     parser.add_argument("--seed", type=count, default=0, help="root of all random numbers")
     parser.add_argument("--engine", default="auto", help="auto, jax or lanes")
     parser.add_argument("--threads", type=count, help="cores for the native engine; all unless said")
@@ -39,6 +42,8 @@ def run(options: argparse.Namespace) -> None:
     able = [claim for claim in claims if method(claim)]
     if not able:
         raise InvalidInput(f"{claims[0].id} cannot be run by this version of paritylab")
+    if options.export:
+        return export(able, options)
     done = []
     for number, claim in enumerate(able, 1):
         print(f"[{number}/{len(able)}] {claim.id}: {claim.title}; {estimate(claim, options.size, options.out)}",
@@ -54,3 +59,28 @@ def run(options: argparse.Namespace) -> None:
         print_json({"claims": done})
     elif len(done) > 1:
         print(f"{len(done)} claims: " + ", ".join(f"{verdicts.count(name)} {name}" for name in sorted(set(verdicts))))
+
+
+def export(claims: list[Any], options: argparse.Namespace) -> None:
+    """Write the tasks that these claims are waiting for."""
+    from paritylab.claims.lab import Lab, Planned
+    from paritylab.claims.registry import method
+    from paritylab.offload import Task, write_tasks
+
+    tasks: list[Task] = []
+    for claim in claims:
+        plan: list[Task] = []
+        lab = Lab(options.size, options.out, options.seed, options.engine, options.threads, False, plan)
+        try:
+            tries = method(claim)
+            assert tries is not None
+            tries(lab)
+        except Planned:
+            known = {task.name for task in tasks}
+            tasks += [task for task in plan if task.name not in known]
+    write_tasks(options.export, tasks)
+    document = {"tasks": len(tasks), "runs": sum(task.runs for task in tasks), "file": str(options.export)}
+    if options.json:
+        print_json(document)
+    else:
+        print(f"{document['tasks']} tasks, {document['runs']} runs: {document['file']}")

@@ -1,0 +1,180 @@
+"""Work for another machine: a file of tasks goes there, records come back. The machine needs JAX and NumPy alone.
+
+    paritylab reproduce barak2022.fig10-mlp --full --export work.json       # here: what is missing
+    python -m paritylab.offload work.json records --processes 8             # there, as often as needed
+    paritylab merge records                                                 # here: into the store
+
+Tasks of one chain are done in order, and a chain ends with the first task whose median run is unsolved: a curve over n
+stops where its points leave the axis.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from paritylab import engines
+from paritylab.errors import InvalidInput, require
+from paritylab.files import write_atomically
+from paritylab.records import COLUMNS, SOLVED, Records
+from paritylab.setup import Setup
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Task:
+    """Runs 0 .. ``runs`` - 1 of a Setup, as part of a chain (a task without a name for it is a chain by itself)."""
+
+    setup: Setup
+    seed: int
+    runs: int
+    chain: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.setup.id}-{self.seed}-{self.runs}"
+
+
+def write_tasks(path: Path, tasks: Sequence[Task]) -> None:
+    """The tasks as JSON."""
+    rows = [{"setup": t.setup.to_json(), "seed": t.seed, "runs": t.runs, "chain": t.chain} for t in tasks]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, (json.dumps({"format": FORMAT, "tasks": rows}, indent=1) + "\n").encode())
+
+
+def read_tasks(path: Path) -> list[Task]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        require(isinstance(document, dict) and document.get("format") == FORMAT, f"not of format {FORMAT}")
+        rows = document["tasks"]
+        return [Task(Setup.from_json(row["setup"]), int(row["seed"]), int(row["runs"]), row["chain"]) for row in rows]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InvalidInput(f"{path} is not a file of tasks: {error}") from error
+
+
+def work(tasks: Sequence[Task], directory: Path, deadline: float) -> int:
+    """Do tasks whose chains belong together, one program after the other; returns how many are left at the deadline."""
+    ended: set[str] = set()
+    waiting = [task for task in tasks if not _done(task, directory, ended)]
+    while waiting:
+        waiting = [task for task in waiting if not task.chain or task.chain not in ended]
+        first: dict[str, Task] = {}
+        for task in waiting:
+            first.setdefault(task.chain or task.name, task)
+        if not first or time.time() > deadline:
+            break
+        programs = [task.setup.program for task in first.values()]
+        together = [task for task in first.values() if task.setup.program == programs[0]]
+        for task, records in zip(together, _train(together, deadline), strict=True):
+            if records is not None:
+                _write(task, records, directory)
+                _judge(task, records, ended)
+        waiting = [task for task in waiting if task not in together]
+    return len(waiting)
+
+
+def _train(tasks: Sequence[Task], deadline: float) -> list[Records | None]:
+    """The Records of each task; None where the deadline came first."""
+    jobs = [engines.Job(task.setup, task.seed, np.arange(task.runs)) for task in tasks]
+    parts: list[list[Records]] = [[] for _ in jobs]
+    training = engines.train(jobs)
+    for ended in training:
+        for index, records in ended:
+            parts[index].append(records)
+        if time.time() > deadline:
+            training.close()
+            break
+    found = [Records.concatenate(part) for part in parts]
+    return [records if len(records) == task.runs else None for task, records in zip(tasks, found, strict=True)]
+
+
+def _judge(task: Task, records: Records, ended: set[str]) -> None:
+    if task.chain and np.mean(records.status == SOLVED) <= 0.5:
+        ended.add(task.chain)
+
+
+def _file(task: Task, directory: Path) -> Path:
+    return directory / f"{task.name}.npz"
+
+
+def _done(task: Task, directory: Path, ended: set[str]) -> bool:
+    path = _file(task, directory)
+    if not path.exists():
+        return False
+    _judge(task, read_records(path)[2], ended)
+    return True
+
+
+def _write(task: Task, records: Records, directory: Path) -> None:
+    buffer = io.BytesIO()
+    columns = {name: getattr(records, name) for name in COLUMNS}
+    label = engines.label(engines.choose(task.setup))
+    np.savez_compressed(buffer, setup=np.array(task.setup.to_json()), engine=np.array(label), seed=task.seed, **columns)
+    write_atomically(_file(task, directory), buffer.getvalue())
+
+
+def read_records(path: Path) -> tuple[Setup, str, Records, int]:
+    """The Setup, engine, Records and seed in a file that :func:`work` wrote."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            records = Records(*(file[name] for name in COLUMNS))
+            return Setup.from_json(str(file["setup"])), str(file["engine"]), records, int(file["seed"])
+    except (OSError, ValueError, KeyError) as error:
+        raise InvalidInput(f"{path} does not hold records: {error}") from error
+
+
+def _batches(tasks: Sequence[Task]) -> list[list[Task]]:
+    """Tasks that should be done by one process: chains that share a program, transitively."""
+    groups: list[tuple[set[object], list[Task]]] = []
+    for task in tasks:
+        marks: set[object] = {task.chain or task.name, task.setup.program}
+        touched = [group for group in groups if group[0] & marks]
+        groups = [group for group in groups if not group[0] & marks]
+        joined = [member for group in touched for member in group[1]]
+        groups.append((marks.union(*(group[0] for group in touched)), [*joined, task]))
+    position = {id(task): i for i, task in enumerate(tasks)}
+    batches = [sorted(members, key=lambda task: position[id(task)]) for _, members in groups]
+    return sorted(batches, key=lambda batch: position[id(batch[0])])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m paritylab.offload", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("tasks", type=Path, help="what 'paritylab reproduce --export' wrote")
+    parser.add_argument("records", type=Path, help="the directory for the records; what is there is not repeated")
+    parser.add_argument("--processes", type=int, default=1, help="so many programs are compiled and run at a time")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
+    options = parser.parse_args()
+    deadline = time.time() + options.seconds
+    try:
+        batches = _batches(read_tasks(options.tasks))
+    except InvalidInput as error:
+        print(f"paritylab.offload: error: {error}", file=sys.stderr)
+        return 2
+    options.records.mkdir(parents=True, exist_ok=True)
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    start, left = time.time(), 0
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(options.processes, mp_context=context) as pool:
+        running = {pool.submit(work, batch, options.records, deadline): batch for batch in batches}
+        for done in as_completed(running):
+            left += done.result()
+            chain = running[done][0].chain or running[done][0].name
+            print(f"{time.time() - start:7.1f} s  {chain}: {done.result()} tasks left", flush=True)
+    print(f"{len(list(options.records.glob('*.npz')))} record files, {left} tasks left")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
