@@ -6,6 +6,7 @@
 
 #include "finite_sample.h"
 #include "heads.h"
+#include "words.h"
 
 namespace paritylab::PARITYLAB_ISA {
 
@@ -33,7 +34,7 @@ public:
         L::set(flip_, slot, run.flip);
         look_for_flips();
         for (int w = 0; w < config_.words(); ++w) L::set(mask_[w], slot, run.mask[w]);
-        if (config_.sample > 0) sample_[slot] = std::make_unique<FiniteSample>(config_, run);
+        if (config_.sample > 0) sample_[slot] = std::make_unique<FiniteSample>(config_, run, draw_words);
     }
 
     void remove(int slot) {
@@ -61,6 +62,15 @@ public:
         block.inputs.draw(step_keys_.evaluation, static_cast<uint32_t>(first), count, mask_.data(), block.y);
     }
 
+    // Examples [first, first + count) of each run's finite sample, with the labels it trains on.
+    void sample(Block<L>& block, int64_t first, int count) {
+        block.count = count;
+        for (int slot = 0; slot < L::SLOTS; ++slot) {
+            if (!sample_[slot]) continue;
+            for (int s = 0; s < count; ++s) put(block, slot, s, static_cast<uint32_t>(first + s));
+        }
+    }
+
 private:
     // Once for all blocks of a step.
     void make_keys(vu step) {
@@ -86,10 +96,14 @@ private:
             for (int s = 0; s < block.count; ++s) {
                 const uint32_t index = config_.replacement ? words[s][slot] % sample->size()
                                                            : sample->in_order(step[slot] * config_.batch + first + s);
-                block.inputs.put(slot, s, sample->inputs(index));
-                L::set(block.y[s], slot, sample->label(index));
+                put(block, slot, s, index);
             }
         }
+    }
+
+    void put(Block<L>& block, int slot, int s, uint32_t index) {
+        block.inputs.put(slot, s, sample_[slot]->inputs(index));
+        L::set(block.y[s], slot, sample_[slot]->label(index));
     }
 
     const Config& config_;

@@ -7,6 +7,7 @@
 
 #include "config.h"
 #include "stock.h"
+#include "trace.h"
 
 namespace paritylab {
 
@@ -28,7 +29,8 @@ enum class Layout { lanes, within };
 // One instruction set's build of the kernel.
 struct Kernel {
     const char* name;
-    std::unique_ptr<Group> (*make_group)(const Config&, Layout);
+    std::unique_ptr<Group> (*make_group)(const Config&, Layout, Trace*);  // a trace, or null: to judge the runs
+    DrawWords draw_words;
     double (*fma_flops)(double seconds);  // floating-point operations per second of one thread
 };
 

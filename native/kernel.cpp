@@ -2,6 +2,7 @@
 #include "group.h"
 #include "peak.h"
 #include "trainer.h"
+#include "words.h"
 
 namespace paritylab::PARITYLAB_ISA {
 
@@ -9,11 +10,11 @@ namespace paritylab::PARITYLAB_ISA {
 #define PARITYLAB_NAME(x) PARITYLAB_TEXT(x)
 
 Kernel kernel() {
-    const auto make_group = [](const Config& config, Layout layout) -> std::unique_ptr<Group> {
-        if (layout == Layout::lanes) return std::make_unique<Trainer<RunsInLanes>>(config);
-        return std::make_unique<Trainer<UnitsInLanes>>(config);
+    const auto make_group = [](const Config& config, Layout layout, Trace* trace) -> std::unique_ptr<Group> {
+        if (layout == Layout::lanes) return std::make_unique<Trainer<RunsInLanes>>(config, trace);
+        return std::make_unique<Trainer<UnitsInLanes>>(config, trace);
     };
-    return {PARITYLAB_NAME(PARITYLAB_ISA), make_group, fma_flops};
+    return {PARITYLAB_NAME(PARITYLAB_ISA), make_group, draw_words, fma_flops};
 }
 
 }  // namespace paritylab::PARITYLAB_ISA

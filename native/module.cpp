@@ -4,10 +4,14 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <functional>
 #include <stdexcept>
 #include <thread>
+#include <tuple>
 
 #include "parse.h"
 #include "pool.h"
@@ -62,6 +66,33 @@ nb::dict to_dict(const std::vector<Record>& records, const Config& config) {
     return out;
 }
 
+nb::dict to_dict(Trace trace, const Config& config) {
+    const size_t runs = trace.runs, points = trace.steps.size(), n = config.inputs, width = config.width;
+    nb::dict out;
+    const auto series = [&](const std::string& prefix, Series& values) {
+        out[(prefix + "accuracy").c_str()] = to_numpy(std::move(values.accuracy), {runs, points});
+        out[(prefix + "loss").c_str()] = to_numpy(std::move(values.loss), {runs, points});
+    };
+    series("", trace.evaluation);
+    if (!trace.train.loss.empty()) series("train_", trace.train);
+    if (!config.keep_params) return out;
+    out["W"] = to_numpy(std::move(trace.W), {runs, points, n, width});
+    out["b"] = to_numpy(std::move(trace.b), {runs, points, width});
+    out["u"] = to_numpy(std::move(trace.u), {runs, points, width});
+    out["c"] = to_numpy(std::move(trace.c), {runs, points});
+    return out;
+}
+
+std::unique_ptr<Trace> make_trace(const Config& config, std::vector<int64_t> steps, int64_t runs, bool train) {
+    if (runs < 1) throw std::invalid_argument("trace: expected at least one run");
+    if (steps.empty() || steps.front() < 0) throw std::invalid_argument("trace: expected steps of at least 0");
+    if (std::ranges::adjacent_find(steps, std::greater_equal{}) != steps.end()) {
+        throw std::invalid_argument("trace: expected increasing steps");
+    }
+    if (train && config.sample == 0) throw std::invalid_argument("trace: there is no finite sample");
+    return std::make_unique<Trace>(config, std::move(steps), runs, train);
+}
+
 template <class NdArray>
 void expect_shape(const char* name, const NdArray& array, std::initializer_list<size_t> shape) {
     size_t axis = 0;
@@ -85,7 +116,7 @@ void add(Pool& pool, Array<int64_t, 1> tag, Array<uint32_t, 2> key, Array<float,
     expect_shape("flip", flip, {runs});
     expect_shape("mask", mask, {runs, words});
     expect_shape("max_steps", max_steps, {runs});
-    for (size_t i = 0; i < runs; ++i) pool.check(max_steps.data()[i]);  // all, before any is added
+    for (size_t i = 0; i < runs; ++i) pool.check(tag.data()[i], max_steps.data()[i]);  // all, before any is added
     const auto row = []<class T>(const T* data, size_t index, size_t length) {
         return std::vector<T>(data + index * length, data + (index + 1) * length);
     };
@@ -135,11 +166,16 @@ NB_MODULE(_lanes, m) {
         const Key<uint32_t> out = fold_in(Key<uint32_t>{key.first, key.second}, data);
         return std::pair(out.a, out.b);
     }, "key"_a, "data"_a, "jax.random.fold_in");
-    m.def("random_bits", [](std::pair<uint32_t, uint32_t> key, uint32_t count) {
-        std::vector<uint32_t> bits(count);
-        for (uint32_t e = 0; e < count; ++e) bits[e] = random_bits(Key<uint32_t>{key.first, key.second}, e);
-        return to_numpy(std::move(bits), {count});
-    }, "key"_a, "count"_a, "jax.random.bits");
+    m.def("random_bits", [](Array<uint32_t, 2> keys, uint32_t count, const std::string& isa) {
+        const size_t rows = keys.shape(0);
+        expect_shape("keys", keys, {rows, 2});
+        std::vector<uint32_t> bits(rows * count);
+        const Kernel& kernel = find_kernel(isa);
+        for (size_t i = 0; i < rows; ++i) {
+            kernel.draw_words({keys(i, 0), keys(i, 1)}, count, bits.data() + i * count);
+        }
+        return to_numpy(std::move(bits), {rows, count});
+    }, "keys"_a, "count"_a, "isa"_a = "auto", "jax.random.bits(key, (count,)) of each key.");
 
     nb::class_<Pool>(m, "Pool", "Runs with one configuration, trained to their end by a few threads.")
         .def("__init__", [](Pool* self, int n, const std::string& family, int width, int batch,
@@ -149,7 +185,8 @@ NB_MODULE(_lanes, m) {
                             float decay_coupled, float decay_plain, int64_t sample, bool replacement,
                             int64_t eval_every, int64_t eval_size, bool eval_fresh,
                             int64_t allowed_errors, int consecutive, bool keep_params, int threads,
-                            const std::string& isa, const std::string& layout) {
+                            const std::string& isa, const std::string& layout,
+                            std::optional<std::tuple<std::vector<int64_t>, int64_t, bool>> trace) {
             Config config{
                 .family = parse_family(family), .inputs = n, .width = width,
                 .activation = parse_activation(activation), .activation_params = std::move(activation_params),
@@ -163,12 +200,15 @@ NB_MODULE(_lanes, m) {
                 if (config.schedule.empty()) throw std::invalid_argument("schedule: empty");
             }
             check(config);
-            new (self) Pool(config, threads, isa, layout);
+            std::unique_ptr<Trace> traced;
+            if (trace) traced = std::apply([&](auto... parts) { return make_trace(config, parts...); }, *trace);
+            new (self) Pool(config, threads, isa, layout, std::move(traced));
         }, nb::kw_only(), "n"_a, "family"_a, "width"_a, "batch"_a, "activation"_a,
            "activation_params"_a, "loss"_a, "loss_params"_a, "schedule"_a.none() = nb::none(), "rates"_a,
            "decay_coupled"_a, "decay_plain"_a, "sample"_a, "replacement"_a, "eval_every"_a,
            "eval_size"_a, "eval_fresh"_a, "allowed_errors"_a, "consecutive"_a, "keep_params"_a, "threads"_a,
-           "isa"_a = "auto", "layout"_a = "auto")
+           "isa"_a = "auto", "layout"_a = "auto", "trace"_a.none() = nb::none(),
+           "trace: (steps, runs, train) to record curves of so many runs, of tags 0, 1, ..., and not to judge them.")
         .def("add", &add, "tag"_a, "key"_a, "W"_a, "b"_a, "u"_a, "c"_a, "lr"_a, "tau"_a, "flip"_a, "mask"_a,
              "max_steps"_a, "Puts copies of these runs at the end of the stock.")
         .def("advance", [](Pool& pool, double seconds) {
@@ -183,6 +223,8 @@ NB_MODULE(_lanes, m) {
             nb::gil_scoped_release release;
             pool.discard({tags.begin(), tags.end()});
         }, "tags"_a, "Forgets these runs, without a record.")
+        .def("take_trace", [](Pool& pool) { return to_dict(std::move(*pool.take_trace()), pool.config()); },
+             "The curves, once all runs are done; the pool is of no use afterwards.")
         .def_prop_ro("stock", &Pool::stock, "Runs that have not started.")
         .def_prop_ro("active", &Pool::active, "Runs in slots.")
         .def_prop_ro("slots", &Pool::slots)

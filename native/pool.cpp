@@ -51,13 +51,16 @@ static Layout parse_layout(const Config& config, const std::string& name) {
     return Layout::within;
 }
 
-Pool::Pool(const Config& config, int threads, const std::string& isa, const std::string& layout)
-    : config_(config), kernel_(find_kernel(isa)), layout_(parse_layout(config, layout)) {
+Pool::Pool(const Config& config, int threads, const std::string& isa, const std::string& layout,
+           std::unique_ptr<Trace> trace)
+    : config_(config), kernel_(find_kernel(isa)), layout_(parse_layout(config, layout)), trace_(std::move(trace)) {
     if (threads < 1) throw std::invalid_argument("threads: expected at least 1");
-    for (int i = 0; i < threads; ++i) groups_.push_back(kernel_.make_group(config_, layout_));
+    for (int i = 0; i < threads; ++i) groups_.push_back(kernel_.make_group(config_, layout_, trace_.get()));
 }
 
-void Pool::check(int64_t max_steps) const {
+void Pool::check(int64_t tag, int64_t max_steps) const {
+    if (trace_ && (tag < 0 || tag >= trace_->runs)) throw std::invalid_argument("tag: the trace has no such row");
+    if (trace_ && max_steps < trace_->steps.back()) throw std::invalid_argument("max_steps: the trace goes further");
     if (max_steps < 1) throw std::invalid_argument("max_steps: expected at least 1");
     if (!config_.schedule.empty() && max_steps > static_cast<int64_t>(config_.schedule.size())) {
         throw std::invalid_argument("schedule: shorter than max_steps");
@@ -65,7 +68,7 @@ void Pool::check(int64_t max_steps) const {
 }
 
 void Pool::add(Run run) {
-    check(run.max_steps);
+    check(run.tag, run.max_steps);
     stock_.add(std::move(run));
 }
 
@@ -97,6 +100,13 @@ void Pool::discard(const Tags& tags) {
     std::lock_guard lock(mutex_);
     stock_.discard(tags);
     for (const auto& group : groups_) group->discard(tags);
+}
+
+std::unique_ptr<Trace> Pool::take_trace() {
+    if (!trace_) throw std::invalid_argument("trace: this pool has none");
+    if (stock() > 0 || active() > 0) throw std::invalid_argument("trace: not all runs are done");
+    groups_.clear();
+    return std::move(trace_);
 }
 
 int Pool::slots() const {

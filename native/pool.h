@@ -19,13 +19,14 @@ Layout choose_layout(const Config& config);
 
 class Pool {
 public:
-    Pool(const Config& config, int threads, const std::string& isa, const std::string& layout);
+    Pool(const Config& config, int threads, const std::string& isa, const std::string& layout,
+         std::unique_ptr<Trace> trace = nullptr);  // with a trace, runs are traced and not judged
 
     const Config& config() const { return config_; }
     const char* isa() const { return kernel_.name; }
     Layout layout() const { return layout_; }
 
-    void check(int64_t max_steps) const;  // throws if no run can have so many
+    void check(int64_t tag, int64_t max_steps) const;  // throws if no run can have them
     void add(Run run);
     std::vector<Record> advance(double seconds);
     void discard(const Tags& tags);
@@ -34,12 +35,14 @@ public:
     int slots() const;
     int active() const;
     int64_t steps() const;
+    std::unique_ptr<Trace> take_trace();  // once all is done
 
 private:
     const Config config_;
     const Kernel& kernel_;
     Layout layout_;
     Stock stock_;
+    std::unique_ptr<Trace> trace_;
     std::vector<std::unique_ptr<Group>> groups_;
     mutable std::mutex mutex_;  // held while the groups work
 };

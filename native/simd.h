@@ -28,6 +28,7 @@ inline constexpr int LANES = 4;
 typedef float vf __attribute__((vector_size(4 * LANES)));
 typedef uint32_t vu __attribute__((vector_size(4 * LANES)));
 typedef int32_t vi __attribute__((vector_size(4 * LANES)));  // comparisons: -1 where true, 0 where false
+typedef double vd __attribute__((vector_size(8 * LANES)));   // for long sums; two registers
 
 inline vf broadcast(float x) { return x - vf{}; }  // not vf{} + x, which would lose the sign of -0
 inline vu broadcast(uint32_t x) { return vu{} + x; }

@@ -49,6 +49,9 @@ inline Word random_bits(Key<Word> key, Word index) {
     return out.a ^ out.b;
 }
 
+// Some build's fast jax.random.bits(key, (count,)).
+using DrawWords = void (*)(Key<uint32_t> key, uint32_t count, uint32_t* out);
+
 // What a run's key is folded with to get each of its independent streams.
 enum class Stream : uint32_t { data = 1, labels = 2, evaluation = 3, sample = 4, order = 5, gradient_noise = 6 };
 

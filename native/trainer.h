@@ -1,4 +1,4 @@
-// A group of runs: trains them in lock-step, judges them, and refills the slots of those that are done.
+// A group of runs: trains them in lock-step, judges or traces them, and refills the slots of those that are done.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,12 @@ namespace paritylab::PARITYLAB_ISA {
 template <class L>
 class Trainer final : public Group {
 public:
-    explicit Trainer(const Config& config)
-        : config_(config), network_(config_), batches_(config_), blocks_{Block<L>(config_), Block<L>(config_)} {
+    Trainer(const Config& config, Trace* trace)
+        : config_(config),
+          trace_(trace),
+          network_(config_),
+          batches_(config_),
+          blocks_{Block<L>(config_), Block<L>(config_)} {
         const double step_work = double(config.inputs) * config.width * config.batch * L::SLOTS / LANES;
         steps_per_look_ = 1 + static_cast<int64_t>(1e5 / step_work);
     }
@@ -30,7 +34,7 @@ public:
                 left -= steps;
                 if (left > 0 && Clock::now() >= deadline) return;
             }
-            check(stock);
+            trace_ ? record() : check(stock);
             if (Clock::now() >= deadline) return;
         }
     }
@@ -51,9 +55,14 @@ private:
     // at most this many steps apart, a free slot waits for the next.
     static constexpr int64_t PATIENCE = 32;
 
+    bool patient() const {
+        if (trace_) return active_ > 0;  // traced runs stay at one step: every point is a full evaluation
+        return phase_ % config_.eval_every != 0 && config_.eval_every <= PATIENCE;
+    }
+
     void refill(Stock& stock) {
-        if (active_ == 0) phase_ = 0;
-        if (active_ == L::SLOTS || (phase_ % config_.eval_every != 0 && config_.eval_every <= PATIENCE)) return;
+        if (active_ == 0) phase_ = 0, point_ = 0;
+        if (active_ == L::SLOTS || patient()) return;
         for (int slot = 0; slot < L::SLOTS; ++slot) {
             Run run;
             if (run_[slot] || !stock.take(run)) continue;
@@ -93,6 +102,7 @@ private:
     }
 
     int64_t steps_to_check() const {
+        if (trace_) return trace_->steps[point_] - phase_;
         int64_t least = INT64_MAX;
         for (int slot = 0; slot < L::SLOTS; ++slot) {
             if (!run_[slot]) continue;
@@ -180,42 +190,82 @@ private:
         }
     }
 
+    // Writes down all runs, which are at the next chosen step; those that are not finite, or at the last, leave.
+    void record() {
+        const vf finite = network_.nan_unless_finite();
+        for (int slot = 0; slot < L::SLOTS; ++slot) {
+            if (run_[slot] && !(finite[slot] == 0)) release(slot);
+        }
+        if (active_ == 0) return;
+        const auto evaluation = [&](int64_t first, int count) {
+            batches_.evaluation(blocks_[0], step_vector_, first, count);
+        };
+        put(trace_->evaluation, config_.eval_size, evaluation);
+        const auto sample = [&](int64_t first, int count) { batches_.sample(blocks_[0], first, count); };
+        if (!trace_->train.loss.empty()) put(trace_->train, config_.sample, sample);
+        for (int slot = 0; slot < L::SLOTS; ++slot) {
+            if (run_[slot] && config_.keep_params) trace_->put_weights(place(slot), network_.get(slot));
+        }
+        if (++point_ < trace_->steps.size()) return;
+        for (int slot = 0; slot < L::SLOTS; ++slot) {
+            if (run_[slot]) release(slot);
+        }
+    }
+
+    // The scores of all runs on a sample, of which draw(first, count) makes the block.
+    template <class Draw>
+    void put(Series& series, int64_t size, Draw&& draw) {
+        Score score;
+        for (int64_t first = 0; first < size; first += BLOCK) {
+            draw(first, static_cast<int>(std::min<int64_t>(BLOCK, size - first)));
+            add(score);
+        }
+        for (int slot = 0; slot < L::SLOTS; ++slot) {
+            if (run_[slot]) series.put(place(slot), score.errors[slot], score.loss[slot], static_cast<double>(size));
+        }
+    }
+
+    size_t place(int slot) const { return run_[slot]->tag * trace_->steps.size() + point_; }
+
     struct Score {
-        int32_t errors[L::SLOTS];
-        double loss[L::SLOTS]{};  // summed
+        vi errors{};
+        vd loss{};  // summed
     };
+
+    // Sends the first block through the network and adds its errors and losses.
+    void add(Score& score) {
+        Block<L>& block = blocks_[0];
+        network_.forward(block);
+        with_loss(config_, [&](const auto& loss) {
+            for (int s = 0; s < block.count; ++s) {
+                const vf f = block.f[s], y = block.y[s];
+                score.errors += 1 + (y * f > 0.0f);
+                score.loss += __builtin_convertvector(loss.value(f, y), vd);
+            }
+        });
+    }
 
     // Errors and loss on the evaluation sample. Stops once every run that is due has more errors than allowed, unless
     // one is finished whatever the outcome; so the score of a run that has passed, or is finished, is complete.
     Score evaluate(const bool (&due)[L::SLOTS], const bool (&finished)[L::SLOTS]) {
-        Block<L>& block = blocks_[0];
         Score score;
-        vi errors{};
         bool undecided = true;
         for (int64_t first = 0; first < config_.eval_size && undecided;) {
             const int64_t wanted = std::clamp<int64_t>(first, 4, BLOCK);  // 4, 4, 8, 16, ...: most runs fail at once
             const int count = static_cast<int>(std::min(wanted, config_.eval_size - first));
-            batches_.evaluation(block, step_vector_, first, count);
-            network_.forward(block);
-            with_loss(config_, [&](const auto& loss) {
-                for (int s = 0; s < count; ++s) {
-                    const vf f = block.f[s], y = block.y[s];
-                    errors += 1 + (y * f > 0.0f);
-                    const vf value = loss.value(f, y);
-                    for (int slot = 0; slot < L::SLOTS; ++slot) score.loss[slot] += value[slot];
-                }
-            });
+            batches_.evaluation(blocks_[0], step_vector_, first, count);
+            add(score);
             undecided = false;
             for (int slot = 0; slot < L::SLOTS; ++slot) {
-                undecided |= finished[slot] || (due[slot] && errors[slot] <= config_.allowed_errors);
+                undecided |= finished[slot] || (due[slot] && score.errors[slot] <= config_.allowed_errors);
             }
             first += count;
         }
-        for (int slot = 0; slot < L::SLOTS; ++slot) score.errors[slot] = errors[slot];
         return score;
     }
 
     const Config config_;
+    Trace* trace_;  // null: runs are judged
     Network<L> network_;
     Batches<L> batches_;
     Block<L> blocks_[2];
@@ -231,6 +281,7 @@ private:
     int active_ = 0;
     bool noisy_ = false;  // whether any run has gradient noise
     int64_t phase_ = 0;  // steps since all slots were free
+    size_t point_ = 0;   // the next of the trace's steps
     int64_t steps_ = 0;
     int64_t steps_per_look_;  // at the clock: about 0.1 ms of work
 };

@@ -70,6 +70,13 @@ def flip_labels(y, key, p):
     return np.where(bits(key, y.shape) < min(round(p * 2**32), 2**32 - 1), -y, y)
 
 
+def training_sample(problem, key):
+    """Inputs and labels of a run's finite sample."""
+    root = fold_in(key, SAMPLE)
+    x = signs(bits(fold_in(root, 0), (problem.sample, -(-problem.n // 32))), problem.n)
+    return x, flip_labels(chi(x, problem.support), fold_in(root, 1), problem.noise)
+
+
 def batch(problem, size, key, t):
     """Inputs and labels of the update at step t (counted from 0)."""
     words = -(-problem.n // 32)
@@ -77,9 +84,8 @@ def batch(problem, size, key, t):
         x = signs(bits(fold_in(fold_in(key, DATA), t), (size, words)), problem.n)
         y = chi(x, problem.support)
         return x, flip_labels(y, fold_in(fold_in(key, LABELS), t), problem.noise)
-    m, root, order = problem.sample, fold_in(key, SAMPLE), fold_in(key, ORDER)
-    x = signs(bits(fold_in(root, 0), (m, words)), problem.n)
-    y = flip_labels(chi(x, problem.support), fold_in(root, 1), problem.noise)
+    m, order = problem.sample, fold_in(key, ORDER)
+    x, y = training_sample(problem, key)
     if problem.replacement:
         chosen = bits(fold_in(order, t), (size,)) % m
     else:
@@ -321,7 +327,15 @@ def evaluate(setup, seed, run, params, t):
     problem, protocol = setup.problem, setup.protocol
     key = fold_in(fold_in(run_key(seed, run), EVALUATION), t if protocol.fresh else 0)
     x = signs(bits(key, (protocol.eval_size, -(-problem.n // 32))), problem.n)
-    y = chi(x, problem.support)
+    return score(setup, params, x, chi(x, problem.support))
+
+
+def evaluate_train(setup, seed, run, params):
+    """Accuracy and mean loss on the run's finite training sample."""
+    return score(setup, params, *training_sample(setup.problem, run_key(seed, run)))
+
+
+def score(setup, params, x, y):
     f = forward(setup.learner.network, params, x)
     return float(np.mean(f * y > 0)), float(loss(setup.learner.loss.spec, f, y)[0].mean())
 

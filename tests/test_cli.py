@@ -98,6 +98,26 @@ def test_without_json_the_answer_is_in_words(measured, capsys):
     assert lines[-1] == f"records: {measured[0] / 'store'}"
 
 
+def test_a_race_names_the_best_rate_and_what_is_known_of_the_others(capsys, tmp_path):
+    arguments = ("measure", *TINY, "--max-steps", "900", "--lr", "1e-4", "1", "--race", "--out", str(tmp_path))
+    status, text, errors = run(capsys, *arguments)
+    assert (status, errors) == (0, "")
+    lines = text.splitlines()
+    assert lines[0].startswith("(6, 2) parity, 5 runs, engine jax")
+    assert lines[1].startswith("lr 0.0001: 10 % above ")
+    assert lines[2].startswith("lr 1: 10 % ")
+    assert lines[2].endswith("<- best 10th percentile")
+    status, text, _ = run(capsys, *arguments, "--json", "--figure")
+    document = json.loads(text)
+    assert (status, document["lr"], document["known"]) == (0, 1, True)
+    assert document["percentile"] == document["p10"]
+    slow, best = document["by_lr"]
+    assert (slow["known"], slow["percentile"]) == (False, None)
+    assert 0 < slow["low"] <= slow["horizon"] < 900
+    assert best == {name: value for name, value in document.items() if name not in ("by_lr", "figures")}
+    assert all(Path(path).exists() for path in document["figures"])
+
+
 def test_a_figure_is_written_under_out_and_named_in_the_json(measured, capsys):
     out = measured[0]
     status, text, _ = run(capsys, "measure", *TINY, "--lr", "0.2", "1", "--out", str(out), "--json", "--figure")

@@ -11,8 +11,11 @@ import oracle
 import pytest
 
 import paritylab as pl
-from paritylab import inits
+from paritylab import engines, inits
+from paritylab.engines import Job, lanes
+from paritylab.engines.work import initial_params, start_keys
 from paritylab.errors import InvalidInput
+from paritylab.rng import run_keys
 
 SPECS = [
     "torch", "xavier", "kaiming", "sign", "uniform", "rademacher", "gaussian", "perturbed-rademacher:0.1",
@@ -141,7 +144,8 @@ def test_a_network_without_a_hidden_layer_cannot_be_mirrored(network):
         pl.Setup(pl.Parity(6, 2), pl.Learner(network, init="mirrored torch")).check()
 
 
-@pytest.mark.parametrize("spec", [*SPECS, "mirrored kaiming", "mirrored discrete:-1,1"])
+@pytest.mark.parametrize("spec", [*SPECS, "mirrored kaiming", "mirrored discrete:-1,1", "fixed:3 torch",
+                                  "fixed:0 discrete:-1,1", f"fixed:{2**32 - 1} mirrored kaiming"])
 def test_a_spec_names_the_same_law_again(spec):
     law = inits.init(spec)
     again = inits.init(law.spec)
@@ -179,6 +183,12 @@ def test_sign_is_rademacher_under_another_name():
         ("discrete:0", "not 0"),
         ("discrete:1,1", "must differ"),
         ("mirrored nothing", "unknown init"),
+        ("fixed:3", "unknown init ''"),
+        ("fixed:x torch", "whole number"),
+        ("fixed:-1 torch", "whole number"),
+        (f"fixed:{2**32} torch", "below 2"),
+        ("fixed:1 fixed:2 torch", "not two"),
+        ("mirrored fixed:3 torch", "'fixed:3 mirrored ...'"),
         ("", "unknown init"),
     ],
 )
@@ -205,3 +215,70 @@ def test_a_users_sampler_can_be_mirrored():
     law = inits.mirrored(lambda key, shape: jax.random.normal(key, shape))
     output = pl.MLP(4).init(jax.random.key(0), 5, law)[-1]["w"]
     assert np.array_equal(output[:2], -output[2:])
+
+
+# --- starts: the same weights on every engine -------------------------------------------------------------------
+
+built = pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
+SHAPES = [(pl.MLP(10), 30, (30, 10, 1)), (pl.MLP(1), 1, (1, 1, 1)), (pl.MLP(33), 50, (50, 33, 1)),
+          (pl.Neuron("relu"), 17, (17, 1)), (pl.PolyNet(3), 40, (40, 3))]  # fmt: skip
+BY_WORDS = {"torch": 5, "sign": 5, "xavier": 1, "uniform": 1, "rademacher": 1, "fixed:7 torch": 1}  # how many shapes
+
+
+def bitwise_equal(left, right) -> bool:
+    pairs = zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True)
+    return all(np.asarray(a).tobytes() == np.asarray(b).tobytes() for a, b in pairs)
+
+
+@built
+@pytest.mark.parametrize("spec", BY_WORDS)
+def test_weights_drawn_without_compiling_are_those_of_jax_to_the_last_bit(spec):
+    law, keys = inits.init(spec), run_keys(np.arange(300) % 3, np.arange(300))
+    assert lanes.draws_by_itself(law)
+    for network, n, sizes in SHAPES[: BY_WORDS[spec]]:
+        expected = initial_params(pl.Setup(pl.Parity(n, 1), pl.Learner(network, init=law)).program, keys)
+        assert bitwise_equal(lanes.drawn_layers(law, sizes, start_keys(law, keys)), expected), sizes
+
+
+@pytest.mark.parametrize("spec", ["kaiming", "mirrored torch", "sphere", "uniform-perturbed:0.3", "discrete:-1,1"])
+def test_other_laws_are_left_to_jax(spec):
+    assert not lanes.draws_by_itself(inits.init(spec))
+    assert not lanes.draws_by_itself(inits.init(lambda key, shape: jnp.zeros(shape)))
+
+
+@built
+def test_the_native_engine_starts_such_a_law_with_nothing_to_compile(monkeypatch):
+    monkeypatch.setattr(lanes, "initial_params", lambda *_: pytest.fail("JAX was asked"))
+    setup = pl.Setup(pl.Parity(6, 2), pl.Learner(pl.MLP(4)), pl.Protocol(max_steps=5, eval_size=8))
+    assert sum(len(r) for part in engines.train([Job(setup, 0, np.arange(3))], "lanes") for _, r in part) == 3
+
+
+def params_after_a_step(spec, engine, runs=3, lr=0.1):
+    learner = pl.Learner(pl.MLP(4), init=spec, optimiser=pl.SGD(lr))
+    setup = pl.Setup(pl.Parity(6, 2), learner, pl.Protocol(max_steps=1, eval_size=8))
+    return setup, engines.final_params([Job(setup, SEED, np.arange(runs))], engine)[1]
+
+
+@pytest.mark.parametrize("engine", ["jax", pytest.param("lanes", marks=built)])
+@pytest.mark.parametrize("spec", ["torch", "mirrored kaiming"])
+def test_a_fixed_start_is_that_of_its_number_for_every_run_and_the_data_differ(spec, engine):
+    setup, still = params_after_a_step(f"fixed:3 {spec}", engine, lr=0.0)
+    base = pl.Setup(setup.problem, pl.Learner(pl.MLP(4), init=spec))
+    expected = jax.jit(base.params)(jax.random.key(3))
+    for run in range(3):
+        assert bitwise_equal(jax.tree.map(lambda leaf, run=run: leaf[run], still), expected)
+    _, moved = params_after_a_step(f"fixed:3 {spec}", engine)
+    assert not np.array_equal(moved[0]["w"][0], moved[0]["w"][1])
+
+
+def test_a_fixed_start_serves_every_network_and_survives_json():
+    network = pl.Network(lambda key, n: {"w": jax.random.normal(key, (n,))}, lambda params, x: x @ params["w"])
+    for net in (network, pl.DisjointPolyNet(2)):
+        setup = pl.Setup(pl.Parity(4, 2), pl.Learner(net, init="fixed:5 gaussian"))
+        params = initial_params(setup.program, run_keys(np.zeros(2, int), np.arange(2)), chunk=2)
+        assert bitwise_equal(jax.tree.map(lambda leaf: leaf[1], params), jax.jit(setup.params)(jax.random.key(5)))
+    setup = pl.Setup(pl.Parity(4, 2), pl.Learner(init=inits.fixed("mirrored kaiming", 3)))
+    assert pl.Setup.from_json(setup.to_json()) == setup
+    assert setup.learner.init.fixed == 3
+    assert start_keys(setup.learner.init, run_keys(np.zeros(2, int), np.arange(2))).tolist() == [[0, 3]] * 2
+    assert setup.id != pl.Setup(pl.Parity(4, 2), pl.Learner(init="mirrored kaiming")).id

@@ -237,7 +237,10 @@ def test_threefry_is_that_of_jax():
         for number in (0, 1, 6, 2**31, 2**32 - 1):
             folded = jax.random.fold_in(key, np.uint32(number))
             assert list(_lanes.fold_in(data, number)) == list(np.asarray(jax.random.key_data(folded)))
-        assert (_lanes.random_bits(data, 24) == bits(key, 4, 6).ravel()).all()
+        for isa in ISAS:
+            words = _lanes.random_bits(np.array([data, (1, 2)], np.uint32), 27, isa)
+            assert (words[0] == bits(key, 27)).all()
+            assert (words[1] == bits(jax.random.wrap_key_data(np.array([1, 2], np.uint32)), 27)).all()
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda p: p[0])
@@ -477,3 +480,33 @@ def test_bad_runs_are_refused():
     with pytest.raises(ValueError, match="mask"):
         add(pool, [run], [0], [5])
     assert pool.stock == 0
+
+
+@pytest.mark.parametrize(
+    ("trace", "options"),
+    [(([], 1, False), {}), (([3, 3], 1, False), {}), (([-1, 3], 1, False), {}), (([0, 3], 0, False), {}),
+     (([0, 3], 1, True), dict(sample=0))],
+)  # fmt: skip
+def test_bad_traces_are_refused(trace, options):
+    with pytest.raises(ValueError, match="trace"):
+        _lanes.Pool(**DEFAULTS | options, trace=trace)
+
+
+def test_a_trace_takes_the_runs_it_has_rows_for_and_is_given_when_all_are_done():
+    pool = _lanes.Pool(**DEFAULTS, trace=([0, 3], 2, False))
+    run = make_run(DEFAULTS)
+    for tag, max_steps in ((2, 3), (-1, 3), (0, 2)):
+        with pytest.raises(ValueError, match=r"tag|max_steps"):
+            add(pool, [run], [tag], [max_steps])
+    add(pool, [run], [1], [3])
+    with pytest.raises(ValueError, match="not all runs are done"):
+        pool.take_trace()
+    assert len(pool.advance(60.0)["tag"]) == 0
+    traced = pool.take_trace()
+    assert np.isnan(traced["loss"][0]).all()  # nobody wrote this row
+    assert np.isfinite(traced["loss"][1]).all()
+    assert (traced["W"][1, 0] == run["start"]["W"]).all()
+    with pytest.raises(ValueError, match="has none"):
+        pool.take_trace()
+    with pytest.raises(ValueError, match="trace"):
+        _lanes.Pool(**DEFAULTS).take_trace()

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from paritylab.optimisers import Optax as Optax
     from paritylab.optimisers import SignSGD as SignSGD
     from paritylab.problems import Parity as Parity
+    from paritylab.races import Race as Race
+    from paritylab.races import race as race
     from paritylab.records import Records as Records
     from paritylab.setup import Learner as Learner
     from paritylab.setup import Protocol as Protocol
@@ -52,6 +54,7 @@ _WHERE = {
     "networks": ("MLP", "DisjointPolyNet", "Network", "Neuron", "PolyNet", "Transformer"),
     "optimisers": ("SGD", "Adam", "Optax", "SignSGD"),
     "problems": ("Parity",),
+    "races": ("Race", "race"),
     "records": ("Records",),
     "setup": ("Learner", "Protocol", "Setup"),
     "store": ("Store",),

@@ -27,11 +27,22 @@ InitLike = Any
 
 
 @dataclass(frozen=True)
+class FromWords:
+    """A sampler that makes each weight from one random word; ``formula(words)`` takes NumPy and JAX arrays alike."""
+
+    formula: Callable[[Any], Any]
+
+    def __call__(self, key: Any, shape: tuple[int, ...]) -> Any:
+        return self.formula(jax.random.bits(key, shape))
+
+
+@dataclass(frozen=True)
 class Init:
     """The distribution of one initial weight.
 
     ``sample(key, shape)`` draws unscaled weights, ``characteristic(t)`` is their characteristic function E exp(itw)
-    (None where weights of one unit depend on each other), ``scale(fan_in, fan_out)`` the factor of a layer.
+    (None where weights of one unit depend on each other), ``scale(fan_in, fan_out)`` the factor of a layer. With
+    ``fixed`` every run starts from the weights that ``jax.random.key(fixed)`` gives.
     """
 
     spec: str
@@ -40,6 +51,7 @@ class Init:
     scale: Scale = field(default=lambda fan_in, fan_out: 1.0, compare=False, repr=False)
     mirrored: bool = field(default=False, repr=False)
     biased: bool = field(default=True, repr=False)
+    fixed: int | None = field(default=None, repr=False)
 
     def dense(self, key: Any, fan_in: int, fan_out: int) -> dict[str, Any]:
         """Weights (fan_in, fan_out) and biases (fan_out,) of one layer."""
@@ -71,16 +83,19 @@ def fan_in_scale(gain: float) -> Scale:
     return lambda fan_in, fan_out: gain / math.sqrt(fan_in)
 
 
-def _uniform(key: Any, shape: tuple[int, ...]) -> Any:
-    return jax.random.uniform(key, shape, minval=-1.0, maxval=1.0)
+@FromWords
+def _uniform(words: Any) -> Any:
+    """U(-1, 1) as ``jax.random.uniform`` makes it: 23 bits of the word become the fraction of a float in [1, 2)."""
+    return 2.0 * (((words >> 9) | 0x3F800000).view(np.float32) - 1.0) - 1.0
+
+
+@FromWords
+def _signs(words: Any) -> Any:
+    return 1.0 - 2.0 * (words & 1).astype(np.float32)
 
 
 def _normal(key: Any, shape: tuple[int, ...]) -> Any:
     return jax.random.normal(key, shape)
-
-
-def _signs(key: Any, shape: tuple[int, ...]) -> Any:
-    return 1.0 - 2.0 * (jax.random.bits(key, shape) & 1).astype(jnp.float32)
 
 
 def _sphere(key: Any, shape: tuple[int, ...]) -> Any:
@@ -192,7 +207,23 @@ def sphere(radius: float = 1.0) -> Init:
 def mirrored(law: str | Init | Sampler) -> Init:
     """The given law, with the last hidden layer's units in pairs of opposite output sign: the network starts at 0."""
     base = init(law)
+    require(base.fixed is None, f"write a fixed and mirrored law as 'fixed:{base.fixed} mirrored ...', in this order")
     return replace(base, spec=f"mirrored {base.spec}", mirrored=True)
+
+
+def fixed(law: str | Init | Sampler, number: int) -> Init:
+    """The given law, but every run starts from the same weights: those drawn from ``jax.random.key(number)``.
+
+    The data still differ from run to run.
+
+    >>> fixed("mirrored kaiming", 3).spec
+    'fixed:3 mirrored kaiming'
+    """
+    base = init(law)
+    require(base.fixed is None, "a fixed start has one number, not two")
+    number = specs.whole("the number of a fixed start", number, least=0)
+    require(number < 2**32, f"the number of a fixed start must be below 2^32, not {number}")
+    return replace(base, spec=f"fixed:{number} {base.spec}", fixed=number)
 
 
 def custom(sample: Sampler, characteristic: Characteristic | None = None, scale: Scale | None = None) -> Init:
@@ -220,7 +251,8 @@ LAWS: dict[str, tuple[Callable[..., Init], int, int]] = {
 def init(given: str | Init | Sampler) -> Init:
     """The init a user means by a spec such as ``perturbed-rademacher:0.1``, or by a sampler of their own.
 
-    A leading ``mirrored`` asks for pairs of opposite output sign: ``mirrored kaiming``.
+    A leading ``mirrored`` asks for pairs of opposite output sign, a leading ``fixed:number`` for one start for all
+    runs: ``mirrored kaiming``, ``fixed:3 torch``, ``fixed:3 mirrored kaiming``.
 
     >>> init("discrete:-2,-1,1,2").spec
     'discrete:-2,-1,1,2'
@@ -232,6 +264,10 @@ def init(given: str | Init | Sampler) -> Init:
         return custom(given)
     if given.startswith("mirrored "):
         return mirrored(given.removeprefix("mirrored "))
+    if given.startswith("fixed:"):
+        number, _, law = given.removeprefix("fixed:").partition(" ")
+        require(number.isdecimal(), f"init {given!r}: write a fixed start as 'fixed:3 torch', with a whole number")
+        return fixed(law, int(number))
     arities = {name: (fewest, most) for name, (_, fewest, most) in LAWS.items()}
     name, numbers = specs.parse("init", given, arities)
     if name == "discrete" and len(set(numbers)) != len(numbers):

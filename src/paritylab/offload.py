@@ -47,26 +47,27 @@ class Task:
         return f"{self.setup.id}-{self.seed}-{self.runs}"
 
 
-def write_tasks(path: Path, tasks: Sequence[Task]) -> None:
+def to_text(tasks: Sequence[Task]) -> str:
     """The tasks as JSON."""
     rows = [{"setup": t.setup.to_json(), "seed": t.seed, "runs": t.runs, "chain": t.chain} for t in tasks]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, (json.dumps({"format": FORMAT, "tasks": rows}, indent=1) + "\n").encode())
+    return json.dumps({"format": FORMAT, "tasks": rows}, indent=1) + "\n"
 
 
-def read_tasks(path: Path) -> list[Task]:
+def from_text(text: str) -> list[Task]:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(text)
         require(isinstance(document, dict) and document.get("format") == FORMAT, f"not of format {FORMAT}")
         rows = document["tasks"]
         return [Task(Setup.from_json(row["setup"]), int(row["seed"]), int(row["runs"]), row["chain"]) for row in rows]
     except (ValueError, KeyError, TypeError) as error:
-        raise InvalidInput(f"{path} is not a file of tasks: {error}") from error
+        raise InvalidInput(f"not a file of tasks: {error}") from error
 
 
-def work(tasks: Sequence[Task], directory: Path, deadline: float) -> int:
+def work(text: str, directory: Path, deadline: float) -> int:
     """Do tasks whose chains belong together, one program after the other; returns how many are left at the deadline."""
+    tasks = from_text(text)
     ended: set[str] = set()
+    left = 0
     waiting = [task for task in tasks if not _done(task, directory, ended)]
     while waiting:
         waiting = [task for task in waiting if not task.chain or task.chain not in ended]
@@ -78,23 +79,23 @@ def work(tasks: Sequence[Task], directory: Path, deadline: float) -> int:
         programs = [task.setup.program for task in first.values()]
         together = [task for task in first.values() if task.setup.program == programs[0]]
         for task, records in zip(together, _train(together, deadline), strict=True):
-            if records is not None:
-                _write(task, records, directory)
-                _judge(task, records, ended)
+            if records is None:
+                left += 1
+                continue
+            _write(task, records, directory)
+            _judge(task, records, ended)
         waiting = [task for task in waiting if task not in together]
-    return len(waiting)
+    return left + len(waiting)
 
 
 def _train(tasks: Sequence[Task], deadline: float) -> list[Records | None]:
     """The Records of each task; None where the deadline came first."""
     jobs = [engines.Job(task.setup, task.seed, np.arange(task.runs)) for task in tasks]
     parts: list[list[Records]] = [[] for _ in jobs]
-    training = engines.train(jobs)
-    for ended in training:
+    for ended in engines.train(jobs):
         for index, records in ended:
             parts[index].append(records)
         if time.time() > deadline:
-            training.close()
             break
     found = [Records.concatenate(part) for part in parts]
     return [records if len(records) == task.runs else None for task, records in zip(tasks, found, strict=True)]
@@ -158,8 +159,8 @@ def main() -> int:
     options = parser.parse_args()
     deadline = time.time() + options.seconds
     try:
-        batches = _batches(read_tasks(options.tasks))
-    except InvalidInput as error:
+        batches = _batches(from_text(options.tasks.read_text(encoding="utf-8")))
+    except (InvalidInput, OSError) as error:
         print(f"paritylab.offload: error: {error}", file=sys.stderr)
         return 2
     options.records.mkdir(parents=True, exist_ok=True)
@@ -167,7 +168,7 @@ def main() -> int:
     start, left = time.time(), 0
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(options.processes, mp_context=context) as pool:
-        running = {pool.submit(work, batch, options.records, deadline): batch for batch in batches}
+        running = {pool.submit(work, to_text(batch), options.records, deadline): batch for batch in batches}
         for done in as_completed(running):
             left += done.result()
             chain = running[done][0].chain or running[done][0].name

@@ -39,7 +39,14 @@ def run_keys(seeds: np.ndarray, runs: np.ndarray) -> np.ndarray:
     for name, values in (("seed", seeds), ("run number", runs)):
         require(bool(np.all((values >= 0) & (values < 2**32))), f"a {name} must be in [0, 2^32)")
     zeros = np.zeros(len(runs), np.uint32)
-    return np.stack(threefry(zeros, seeds.astype(np.uint32), zeros, runs.astype(np.uint32)), axis=-1)
+    return fold_in(np.stack([zeros, seeds.astype(np.uint32)], axis=-1), runs)
+
+
+def fold_in(keys: np.ndarray, data: Any) -> np.ndarray:
+    """``jax.random.fold_in`` of each of the keys (count, 2), in NumPy; also element ``data`` of a key's ``split``."""
+    k0, k1 = keys[:, 0], keys[:, 1]
+    zeros = np.zeros_like(k0)
+    return np.stack(threefry(k0, k1, zeros, zeros + np.asarray(data).astype(np.uint32)), axis=-1)
 
 
 def threefry(k0: np.ndarray, k1: np.ndarray, x0: np.ndarray, x1: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -160,19 +160,18 @@ class Lab:
 
         numbers = list(range(runs)) if isinstance(runs, int) else [int(run) for run in runs]
         chosen = engines.choose(setup, self.engine)
-        options = {"weights": weights, "train": train}
         asked = steps if isinstance(steps, int) else [int(step) for step in steps]
         shapes = jax.eval_shape(setup.params, jax.random.key(0))
         names = [name for name in Curves.__dataclass_fields__ if name != "weights"]
 
         def make() -> dict[str, np.ndarray]:
-            common = {"seed": self.seed, "engine": chosen, "threads": self.threads, "progress": self.progress}
-            made = curves(setup, asked, every, numbers, **common, **options)
+            made = curves(setup, asked, every, numbers, self.seed, chosen, self.threads, weights, train, self.progress)
             arrays = {name: value for name in names if (value := getattr(made, name)) is not None}
             leaves = jax.tree.leaves(made.weights) if weights else []
             return arrays | {f"weights{i}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
 
-        key = {"setup": setup.id, "engine": chosen, "steps": asked, "every": every, "runs": numbers, **options}
+        key = {"setup": setup.id, "engine": chosen, "steps": asked, "every": every, "runs": numbers,
+               "weights": weights, "train": train}
         arrays = self.kept("curves", key, make)
         points = arrays["steps"]
         self.count(setup, chosen, len(numbers), len(numbers) * int(points[-1]))

@@ -13,7 +13,7 @@ from paritylab import __version__
 from paritylab.cli.parser import Parser
 from paritylab.errors import InvalidInput
 
-COMMANDS = ("claims", "demo", "measure", "merge", "reproduce", "results")
+COMMANDS = ("claims", "demo", "flow", "fourier", "measure", "merge", "reproduce", "results")
 
 
 def build_parser() -> Parser:

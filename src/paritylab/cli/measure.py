@@ -45,6 +45,8 @@ def add(commands: Any) -> None:
     learner.add_argument("--batch", type=count, default=32, help="batch size")
     protocol = parser.add_argument_group("protocol")
     protocol.add_argument("--runs", type=count, default=1000, help="number of networks per learning rate")
+    protocol.add_argument("--race", action="store_true",
+                          help="train each learning rate only until the best 10th percentile is certain")
     protocol.add_argument("--seed", type=count, default=0, help="root of all random numbers")
     protocol.add_argument("--max-steps", type=count, default=100_000, help="steps after which a run is censored")
     protocol.add_argument("--eval-every", type=count, default=10, help="steps between checks")
@@ -60,6 +62,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    from paritylab.races import race
     from paritylab.store import Store
     from paritylab.sweeps import sweep
 
@@ -67,17 +70,22 @@ def run(options: argparse.Namespace) -> None:
     require(len(set(options.lr)) == len(options.lr), "--lr values must differ")
     setups = [make_setup(options, lr) for lr in options.lr]
     store = Store(options.out / "store")
-    results = sweep(
-        setups,
-        runs=options.runs,
-        seed=options.seed,
-        engine=options.engine,
-        threads=options.threads,
-        store=store,
-        progress=False if options.json else None,
-    )
+    common = {
+        "runs": options.runs,
+        "seed": options.seed,
+        "engine": options.engine,
+        "threads": options.threads,
+        "store": store,
+        "progress": False if options.json else None,
+    }
+    if options.race:
+        raced = race(setups, **common)
+        results, best, seconds = list(raced.rates), raced.best, raced.seconds
+    else:
+        results = sweep(setups, **common)
+        best = min(results, key=rank)
+        seconds = best.seconds
     figures = draw(results, options.out) if options.figure else []
-    best = min(results, key=rank)
     if options.json:
         document = best.to_dict()
         if len(results) > 1:
@@ -87,7 +95,7 @@ def run(options: argparse.Namespace) -> None:
         print_json(document)
         return
     problem = best.setup.problem
-    print(f"({problem.n}, {problem.k}) parity, {options.runs} runs, engine {best.engine}, {best.seconds:.1f} s")
+    print(f"({problem.n}, {problem.k}) parity, {options.runs} runs, engine {best.engine}, {seconds:.1f} s")
     for result in results:
         head = f"lr {result.setup.learner.optimiser.lr:g}: " if len(results) > 1 else ""
         tail = "  <- best 10th percentile" if len(results) > 1 and result is best else ""

@@ -65,7 +65,8 @@ def export(claims: list[Any], options: argparse.Namespace) -> None:
     """Write the tasks that these claims are waiting for."""
     from paritylab.claims.lab import Lab, Planned
     from paritylab.claims.registry import method
-    from paritylab.offload import Task, write_tasks
+    from paritylab.files import write_atomically
+    from paritylab.offload import Task, to_text
 
     tasks: list[Task] = []
     for claim in claims:
@@ -78,7 +79,8 @@ def export(claims: list[Any], options: argparse.Namespace) -> None:
         except Planned:
             known = {task.name for task in tasks}
             tasks += [task for task in plan if task.name not in known]
-    write_tasks(options.export, tasks)
+    options.export.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(options.export, to_text(tasks).encode())
     document = {"tasks": len(tasks), "runs": sum(task.runs for task in tasks), "file": str(options.export)}
     if options.json:
         print_json(document)

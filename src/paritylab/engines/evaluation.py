@@ -69,23 +69,44 @@ class Evaluation:
 
     def full(self, slots: Any) -> tuple[Any, Any]:
         """Accuracy and mean loss of each slot over the whole sample."""
+        errors, losses = self.totals(slots)
+        return 1 - errors / self._size, losses / self._size
 
+    def totals(self, slots: Any) -> tuple[Any, Any]:
+        """Errors and summed loss of each slot over the whole sample."""
+        return self._totals(slots, self._size, lambda slot, block: self._errors(slot, block, BLOCK))
+
+    def train_totals(self, slots: Any) -> tuple[Any, Any]:
+        """Errors and summed loss of each slot over its finite training sample, with the labels it trains on."""
+        size = self._program.problem.sample
+
+        def errors(slot: Any, block: Any) -> tuple[Any, Any]:
+            index = block * BLOCK + jnp.arange(BLOCK)
+            drawn, y = (part[jnp.minimum(index, size - 1)] for part in slot.sample)
+            return self._score(slot, drawn, y, index < size)
+
+        return self._totals(slots, size, errors)
+
+    def _totals(self, slots: Any, size: int, errors_of: Any) -> tuple[Any, Any]:
         def body(block: Any, totals: Any) -> Any:
-            errors, losses = jax.vmap(lambda slot: self._errors(slot, block, BLOCK))(slots)
+            errors, losses = jax.vmap(lambda slot: errors_of(slot, block))(slots)
             return totals[0] + errors, totals[1] + losses
 
         count = slots.key.shape[0]
         start = (jnp.zeros(count, jnp.int32), jnp.zeros(count, jnp.float32))
-        errors, losses = jax.lax.fori_loop(0, -(-self._size // BLOCK), body, start)
-        return 1 - errors / self._size, losses / self._size
+        return jax.lax.fori_loop(0, -(-size // BLOCK), body, start)
 
     def _errors(self, slot: Any, block: Any, size: int) -> tuple[Any, Any]:
-        """Errors and summed loss of one slot on a block of its sample; f = 0 and NaN are errors."""
-        problem, learner, protocol = self._program.problem, self._program.learner, self._program.protocol
+        """Errors and summed loss of one slot on a block of its sample."""
+        problem, protocol = self._program.problem, self._program.protocol
         key = jax.random.fold_in(rng.stream(slot.key, rng.EVALUATION), slot.step if protocol.fresh else 0)
         drawn = problem.draw_block(key, block, size)
-        y = problem.labels(drawn, slot.mask)
-        f = learner.network.apply(slot.params, problem.signs(drawn))
         inside = block * size + jnp.arange(size) < self._size
+        return self._score(slot, drawn, problem.labels(drawn, slot.mask), inside)
+
+    def _score(self, slot: Any, drawn: Any, y: Any, inside: Any) -> tuple[Any, Any]:
+        """Errors and summed loss of one slot on the inputs that are ``inside``; f = 0 and NaN are errors."""
+        learner = self._program.learner
+        f = learner.network.apply(slot.params, self._program.problem.signs(drawn))
         losses = jnp.where(inside, learner.loss(f, y), 0.0)
         return jnp.sum(inside & ~(f * y > 0)), jnp.sum(losses)

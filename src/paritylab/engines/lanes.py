@@ -7,11 +7,15 @@ with their initial params, and collects the outcomes.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from paritylab.engines.work import START_CHUNK, Outcomes, Rows, initial_params
+from paritylab import rng
+from paritylab.engines.work import START_CHUNK, Outcomes, Rows, initial_params, start_keys
+from paritylab.inits import FromWords, Init, Layers
 from paritylab.networks import MLP, Neuron, PolyNet
 from paritylab.optimisers import SGD
 from paritylab.records import Records
@@ -81,8 +85,30 @@ def pool_arguments(program: Setup, longest: int) -> dict[str, Any]:
     }
 
 
+def draws_by_itself(law: Init) -> bool:
+    """Whether the kernel's random words alone make the start weights of this law."""
+    return isinstance(law.sample, FromWords) and law.biased and not law.mirrored
+
+
+def drawn_layers(law: Init, sizes: Sequence[int], keys: np.ndarray) -> Layers:
+    """``law.layers(key, sizes)`` of many keys, bit for bit, with nothing to compile; a leading axis of keys."""
+    module = kernel()
+    assert module is not None
+    assert isinstance(law.sample, FromWords)  # see draws_by_itself
+    formula, layers = law.sample.formula, []
+    for number, (fan_in, fan_out) in enumerate(pairwise(sizes)):
+        layer, scale = rng.fold_in(keys, number), np.float32(law.scale(fan_in, fan_out))
+        w, b = (scale * formula(module.random_bits(rng.fold_in(layer, part), count))
+                for part, count in enumerate((fan_in * fan_out, fan_out)))
+        layers.append({"w": w.reshape(-1, fan_in, fan_out), "b": b})
+    return layers
+
+
 class LanesPool:
-    """Slots of one program in the native kernel, on ``threads`` cores."""
+    """Slots of one program in the native kernel, on ``threads`` cores.
+
+    With ``trace``, (steps, runs, train), runs are not judged: their curves at these steps come from ``take_trace``.
+    """
 
     def __init__(
         self,
@@ -92,14 +118,18 @@ class LanesPool:
         keep_params: bool = False,
         isa: str = "auto",
         layout: str = "auto",
+        trace: tuple[list[int], int, bool] | None = None,
     ) -> None:
         module = kernel()
         assert module is not None, "choose() offers this engine only where the kernel was built"
         arguments = pool_arguments(program, longest)
-        self._pool = module.Pool(**arguments, keep_params=keep_params, threads=threads, isa=isa, layout=layout)
+        self._pool = module.Pool(
+            **arguments, keep_params=keep_params, threads=threads, isa=isa, layout=layout, trace=trace
+        )
         self._program = program
         self._keep = keep_params
         self._mlp = arguments["family"] == "mlp"
+        self._sizes = (program.problem.n, arguments["width"], *([1] if self._mlp else []))
         self._most = max(self._pool.slots, STOCK_BYTES // (4 * arguments["width"] * (program.problem.n + 2)))
         self._chunk = min(START_CHUNK, 1 << (self._most.bit_length() - 1))
         self._wanted = START_CHUNK
@@ -117,8 +147,11 @@ class LanesPool:
         return self._pool.model_steps
 
     def load(self, rows: Rows) -> None:
-        layers = initial_params(self._program, rows.key, self._chunk)
-        count = len(rows)
+        law, count = self._program.learner.init, len(rows)
+        if draws_by_itself(law):
+            layers = drawn_layers(law, self._sizes, start_keys(law, rows.key))
+        else:
+            layers = initial_params(self._program, rows.key, self._chunk)
         w, b = (np.asarray(layers[0][name], np.float32) for name in ("w", "b"))
         u = np.asarray(layers[1]["w"], np.float32)[..., 0] if self._mlp else np.zeros_like(b)
         c = np.asarray(layers[1]["b"], np.float32)[:, 0] if self._mlp else np.zeros(count, np.float32)
@@ -130,7 +163,13 @@ class LanesPool:
         self._wanted = START_CHUNK + 2 * len(records)  # enough in stock for the next call
         return Outcomes(records, self._params(ended) if self._keep else None)
 
-    def _params(self, ended: dict[str, np.ndarray]) -> Any:
-        """Final params in the network's own structure."""
-        hidden = {"w": ended["W"], "b": ended["b"]}
-        return [hidden, {"w": ended["u"][..., None], "b": ended["c"][:, None]}] if self._mlp else [hidden]
+    def take_trace(self) -> tuple[dict[str, np.ndarray], Any]:
+        """The series of a trace, by name, and the params if kept, with leading axes (runs, points)."""
+        traced = self._pool.take_trace()
+        params = self._params(traced) if self._keep else None
+        return {name: values for name, values in traced.items() if name.endswith(("accuracy", "loss"))}, params
+
+    def _params(self, kept: dict[str, np.ndarray]) -> Any:
+        """Params in the network's own structure, with any leading axes."""
+        hidden = {"w": kept["W"], "b": kept["b"]}
+        return [hidden, {"w": kept["u"][..., None], "b": kept["c"][..., None]}] if self._mlp else [hidden]

@@ -36,10 +36,14 @@ class Slots(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """Pure functions of one program: ``fresh(rows)`` completes entering rows, ``until_check(slots)`` trains."""
+    """Pure functions of one program: ``fresh(rows)`` completes entering rows, the others train.
+
+    ``until_check(slots)`` goes on to the next check, ``by(slots, updates)`` makes so many updates, any number.
+    """
 
     fresh: Callable[[Slots], Slots]
     until_check: Callable[[Slots], Slots]
+    by: Callable[[Slots, Any], Slots]
 
 
 def entering(program: Setup, rows: Rows, count: int) -> Slots:
@@ -76,12 +80,19 @@ def make_moves(program: Setup) -> Moves:
         """``eval_every`` updates of every active slot, or what it has left; no blocks that nobody needs."""
         left = jnp.where(state.status == ACTIVE, state.max_steps - state.step, 0)
         updates = jnp.minimum(program.protocol.eval_every, left.max())
+        # A fixed number of updates: a GPU then need not ask the host whether to go on.
+        return in_blocks(state, updates, lambda done: step.block)
+
+    def by(state: Slots, updates: Any) -> Slots:
+        return in_blocks(state, updates, lambda done: jnp.minimum(step.block, updates - done))
+
+    def in_blocks(state: Slots, updates: Any, size: Callable[[Any], Any]) -> Slots:
+        """At least ``updates`` updates of every active slot in blocks, which share an order; ``size(done)`` of each."""
 
         def block(carry: Any) -> Any:
             done, state = carry
             orders = jax.vmap(step.orders)(state.key, state.step)
-            # A fixed number of updates: a GPU then need not ask the host whether to go on.
-            return done + step.block, jax.lax.fori_loop(0, step.block, functools.partial(once, orders), state)
+            return done + size(done), jax.lax.fori_loop(0, size(done), functools.partial(once, orders), state)
 
         return jax.lax.while_loop(lambda carry: carry[0] < updates, block, (jnp.int32(0), state))[1]
 
@@ -97,7 +108,7 @@ def make_moves(program: Setup) -> Moves:
             step=state.step + going,
         )
 
-    return Moves(fresh, until_check)
+    return Moves(fresh, until_check, by)
 
 
 def select(condition: Any, yes: Any, no: Any) -> Any:

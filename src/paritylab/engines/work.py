@@ -93,12 +93,15 @@ START_CHUNK = 256
 
 @functools.lru_cache(maxsize=64)
 def starter(network: Any, n: int, law: Any) -> Any:
-    """The compiled function from run keys (count, 2) to initial params with a leading axis of runs."""
+    """The compiled function from start keys (count, 2) to initial params with a leading axis of runs."""
+    return jax.jit(jax.vmap(lambda key: network.init(rng.wrap(key), n, law)))
 
-    def start(key: Any) -> Any:
-        return network.init(rng.stream(key, rng.INIT), n, law)
 
-    return jax.jit(jax.vmap(start))
+def start_keys(law: Any, keys: np.ndarray) -> np.ndarray:
+    """The keys that runs with these keys draw their initial params from: their own, or that of a fixed start."""
+    if law.fixed is None:
+        return rng.fold_in(keys, rng.INIT)
+    return np.tile(np.array([0, law.fixed], np.uint32), (len(keys), 1))
 
 
 def initial_params(program: Setup, keys: np.ndarray, chunk: int = START_CHUNK) -> Any:
@@ -108,6 +111,7 @@ def initial_params(program: Setup, keys: np.ndarray, chunk: int = START_CHUNK) -
     ``len(keys) == chunk`` they stay on the device, otherwise they come as NumPy arrays.
     """
     start = starter(program.learner.network, program.problem.n, program.learner.init)
+    keys = start_keys(program.learner.init, keys)
     count = len(keys)
     if count == chunk:
         return start(keys)

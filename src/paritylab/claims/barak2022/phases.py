@@ -4,116 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 from scipy import stats
 
-from paritylab import MLP, SGD, Adam, Learner, Parity, PolyNet, Protocol, Setup, Transformer, plots, settings
-from paritylab.claims.barak2022.common import FIXED_8192, Floats, bootstrap, converging, median, times
+from paritylab import MLP, SGD, Adam, Learner, Parity, PolyNet, Protocol, Setup, Transformer, settings
+from paritylab.claims.barak2022.common import (
+    FIXED_8192,
+    Floats,
+    bootstrap,
+    by_run,
+    converging,
+    median,
+    ratio_of_medians,
+    times,
+)
+from paritylab.claims.barak2022.plateaus import figure_of, phases, plateau_check, rows, training_curves
 from paritylab.claims.lab import Lab
 from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Check, Interval, Outcome, at_least, at_most, holds
-from paritylab.records import Records
-from paritylab.statistics import solved_fraction
-
-LEAVES_CHANCE = 0.55
-ENOUGH = 0.8
-"""The share of runs that must be solved for a median over the solved ones to count: 8 of 10, 4 of 5."""
-
-
-@dataclass(frozen=True)
-class Phases:
-    """The runs of one panel: when they were solved, and for what part of that time they sat at chance."""
-
-    setup: Setup
-    records: Records
-    plateau: Floats
-    """t_55 / t_c of each solved run."""
-    interval: Interval
-
-    @property
-    def share(self) -> float:
-        return solved_fraction(self.records.status)[0]
-
-    @property
-    def fraction(self) -> float:
-        """The median plateau; undefined where too few runs were solved."""
-        return median(self.plateau) if self.share >= ENOUGH else math.nan
-
-
-def phases(lab: Lab, panels: Mapping[str, Setup], runs: int) -> dict[str, Phases]:
-    """Train every panel twice, to the paper's criterion and until it leaves chance: the same runs, so t_55 <= t_c."""
-    solved = lab.sweep(list(panels.values()), runs)
-    last = [int(max(result.records.t_c.max(), setup.protocol.eval_every))
-            for result, setup in zip(solved, panels.values(), strict=True)]
-    leaving = [replace(setup, protocol=replace(setup.protocol, threshold=LEAVES_CHANCE, max_steps=steps))
-               for setup, steps in zip(panels.values(), last, strict=True)]
-    found = {}
-    for (name, setup), result, left in zip(panels.items(), solved, lab.sweep(leaving, runs), strict=True):
-        t_c, t_55 = times(result.records), times(left.records)
-        ended = np.isfinite(t_c)
-        plateau = t_55[ended] / t_c[ended]
-        found[name] = Phases(setup, result.records, plateau, bootstrap(median, plateau, rng=lab.rng(len(found))))
-    return found
-
-
-def rows(panels: Mapping[str, Phases]) -> list[dict[str, Any]]:
-    """One row per run: when it left chance and when it was solved; None where it was not."""
-    out: list[dict[str, Any]] = []
-    for name, panel in panels.items():
-        plateaus = iter(panel.plateau)
-        for run, t_c in zip(panel.records.run, times(panel.records), strict=True):
-            solved = math.isfinite(t_c)
-            t_55 = round(next(plateaus) * t_c) if solved else None
-            out.append({"panel": name, "run": int(run), "t_55": t_55, "t_c": int(t_c) if solved else None})
-    return out
-
-
-def plateau_check(name: str, panel: Phases, low: float = -math.inf, high: float = math.inf) -> Check:
-    """The median of t_55 / t_c is at least ``low``, or at most ``high``."""
-    label = f"median t_55 / t_c, {name}"
-    if high < math.inf:
-        return at_most(label, panel.fraction, high, panel.interval)
-    return at_least(label, panel.fraction, low, panel.interval)
-
-
-# --- figures --------------------------------------------------------------------------------------------------------
-
-
-def training_curves(lab: Lab, panels: Mapping[str, tuple[Setup, Records]]) -> Any:
-    """One panel each: the error of run 0 until it is solved and a fifth longer."""
-    curves = {}
-    for name, (setup, records) in panels.items():
-        first, longest = (int(t) for t in (records.t_c[0], records.t_c.max()))
-        steps = 1.2 * first if first > 0 else 1.2 * longest if longest > 0 else setup.protocol.max_steps
-        every = 10 * math.ceil(steps / 3000)
-        traced = lab.curves(setup, every * math.ceil(steps / every), every, runs=1)
-        curves[name] = traced.steps, 1 - traced.accuracy[0]
-    return draw(curves)
-
-
-@plots.styled
-def draw(curves: Mapping[str, tuple[Any, Any]]) -> Any:
-    lines = math.ceil(len(curves) / 2)
-    figure = plots.blank(0.35 + 0.95 * lines)
-    grid = np.atleast_2d(figure.subplots(lines, 2, sharey=True))
-    for axes, (name, (steps, error)) in zip(grid.flat, curves.items(), strict=False):
-        axes.plot(steps, error, color=plots.COLOURS[0], linewidth=0.9)
-        axes.axhline(1 - LEAVES_CHANCE, color=plots.GREY, linestyle="dotted", linewidth=0.7)
-        axes.set_title(name, fontsize=7)
-        axes.set(ylim=(0, 0.58), xlim=(0, steps[-1]), yticks=(0, 0.25, 0.5))
-        axes.ticklabel_format(axis="x", style="sci", scilimits=(0, 4), useMathText=True)
-        axes.xaxis.get_offset_text().set_fontsize(6)
-        axes.locator_params(axis="x", nbins=4)
-    for axes in grid.flat[len(curves):]:
-        axes.set_visible(False)
-    figure.supxlabel("steps", fontsize=8)
-    figure.supylabel("error", fontsize=8)
-    return figure
-
+from paritylab.claims.verdicts import Check, Outcome, at_least, at_most, holds
 
 # --- Figure 1, left -------------------------------------------------------------------------------------------------
 
@@ -152,10 +63,6 @@ def phase_transitions(lab: Lab) -> Outcome:
     return Outcome(checks, rows(panels), figure_of(lab, panels), note=note)
 
 
-def figure_of(lab: Lab, panels: Mapping[str, Phases]) -> Any:
-    return training_curves(lab, {name: (panel.setup, panel.records) for name, panel in panels.items()})
-
-
 # --- Figure 6 -------------------------------------------------------------------------------------------------------
 
 
@@ -174,9 +81,10 @@ def one_network_many_tasks(lab: Lab) -> Outcome:
               for task, result in results.items()]
     for easy, hard in neighbours(results):
         first, second = (times(results[task].records) for task in (easy, hard))
-        ratio = median(second) / median(first) if np.isfinite(median(first)) else math.nan
+        ratio = ratio_of_medians(second, first)
         test = stats.mannwhitneyu(first, second)
-        checks.append(holds(f"median t_c of {easy} below that of {hard}", ratio > 1, "ratio > 1", ratio))
+        longer = None if math.isnan(ratio) else ratio > 1
+        checks.append(holds(f"median t_c of {hard} / of {easy}", longer, "> 1", ratio))
         checks.append(at_most(f"Mann-Whitney p of {easy} and {hard}", float(test.pvalue), 0.01))
     data = [{"n": n, "k": k, **row} for (n, k), result in results.items() for row in by_run(result.records)]
     panels = {f"n={n}, k={k}": (setups[n, k], result.records) for (n, k), result in results.items()}
@@ -197,11 +105,6 @@ def neighbours(tasks: Mapping[tuple[int, int], Any]) -> list[tuple[tuple[int, in
     return pairs
 
 
-def by_run(records: Records) -> list[dict[str, Any]]:
-    ended = zip(records.run, records.t_c, strict=True)
-    return [{"run": int(run), "t_c": int(t) if t > 0 else None} for run, t in ended]
-
-
 @reproduces("barak2022.fig6-row2")
 def polynet_at_all_batches(lab: Lab) -> Outcome:
     """The degree-3 PolyNet from one example a step to 1024."""
@@ -220,10 +123,6 @@ def polynet_at_all_batches(lab: Lab) -> Outcome:
     checks.append(at_least(f"median t_c at B={one} / at B={many}", ratio_of_medians(*samples), 3, interval))
     data = [{"batch": batch, **row} for batch, result in results.items() for row in by_run(result.records)]
     return Outcome(checks, data, training_curves(lab, {f"B={b}": (setups[b], r.records) for b, r in results.items()}))
-
-
-def ratio_of_medians(first: Floats, second: Floats) -> float:
-    return median(first) / median(second) if np.isfinite(median(second)) else math.nan
 
 
 @reproduces("barak2022.fig6-row3")
@@ -299,7 +198,7 @@ def no_plateau(lab: Lab) -> Outcome:
     difference = panels[small].fraction - panels[large].fraction
     checks = [
         plateau_check(large, panels[large], high=0.3),
-        at_least(f"its difference, {small} less {large}", difference, 0.2, interval),
+        at_least(f"difference of these medians, {small} less {large}", difference, 0.2, interval),
         holds("the 95 % interval of that difference is above 0", interval[0] > 0, "lower end > 0", interval[0]),
         plateau_check(relu, panels[relu], low=0.5),
     ]

@@ -114,7 +114,8 @@ def scaling_of_others(lab: Lab) -> Outcome:
 def diminishing_returns(lab: Lab) -> Outcome:
     """Convergence times on (40, 3) against the hidden width, beside as many copies of random search."""
     n = lab.pick("n", quick=20, full=40)
-    results = by_width(lab, [n])[n]
+    largest = lab.pick("largest width", quick=300, standard=1_000_000, full=3_000_000)
+    results = by_width(lab, [n], largest)[n]
     widths = [width for width in results if width >= 3]
     low, middle, high = (nearest(widths, w) for w in (10, 1000, 100_000))
     spreads = {width: resampled_spread(results[width], seed=width) for width in (low, middle)}
@@ -133,7 +134,8 @@ def diminishing_returns(lab: Lab) -> Outcome:
 def widths_at_three_sizes(lab: Lab) -> Outcome:
     """The width experiment for n = 30, 40, 50."""
     sizes = lab.pick("n", quick=[20, 30], full=[30, 40, 50])
-    everything = by_width(lab, sizes)
+    largest = lab.pick("largest width", quick=300, standard=100_000, full=3_000_000)
+    everything = by_width(lab, sizes, largest)
     checks: list[Check] = []
     for n, results in everything.items():
         widths = [width for width in results if width >= 3]
@@ -299,21 +301,25 @@ def draw_panels(curves: Mapping[str, Sequence[Result]], names: Sequence[str]) ->
 # --- widths -------------------------------------------------------------------------------------------------
 
 
-def by_width(lab: Lab, sizes: Sequence[int]) -> dict[int, dict[int, Result]]:
+def by_width(lab: Lab, sizes: Sequence[int], largest: int) -> dict[int, dict[int, Result]]:
     """Convergence times on (n, 3) for each n and width, at batch 128 and rate 0.1.
 
     Networks with fewer units than k can only do better than chance: 55 % on ten batches in a row counts for them.
     """
-    widths = lab.pick("widths", quick=[3, 10, 30, 100, 300], standard=[*range(1, 11), 30, 100, 300, 1000],
-                      full=[*range(1, 11), *(m * 10**e for e in range(1, 7) for m in (1, 3) if m * 10**e > 10)])
-    runs = lab.pick("runs", quick=100, full=1000, standard=100)
+    smallest = lab.pick("smallest width", quick=3, full=1)
+    grid = [*range(1, 11), *(m * 10**e for e in range(1, 7) for m in (1, 3) if m * 10**e > 10)]
+    widths = [width for width in grid if smallest <= width <= largest]
+    narrow, wide = (lab.pick(f"runs {which} width 1000", quick=100, standard=standard, full=1000)
+                    for which, standard in (("up to", 1000), ("above", 50)))
     most = lab.pick("max_steps", quick=4000, full=100_000)
     exact = replace(CHECKS, max_steps=most)
     weak = replace(exact, threshold=0.55, consecutive=10)
     learners = {width: Learner(MLP(width), optimiser=SGD(0.1), batch=128) for width in widths}
     asked = [(n, width) for n in sizes for width in widths]
-    setups = [Setup(Parity(n, 3), learners[width], exact if width >= 3 else weak) for n, width in asked]
-    found = dict(zip(asked, lab.sweep(setups, runs), strict=True))
+    setups = {at: Setup(Parity(at[0], 3), learners[at[1]], exact if at[1] >= 3 else weak) for at in asked}
+    found: dict[tuple[int, int], Result] = {}
+    for runs, chosen in ((narrow, [at for at in asked if at[1] <= 1000]), (wide, [at for at in asked if at[1] > 1000])):
+        found |= zip(chosen, lab.sweep([setups[at] for at in chosen], runs), strict=True)
     return {n: {width: found[n, width] for width in widths} for n in sizes}
 
 

@@ -1,0 +1,57 @@
+// Training curves: what every run of a pool does at chosen steps, whether or not it is solved.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "stock.h"
+
+namespace paritylab {
+
+// Accuracy and mean loss, (runs, steps).
+struct Series {
+    std::vector<double> accuracy, loss;
+
+    explicit Series(size_t size) : accuracy(size, NAN), loss(size, NAN) {}
+
+    void put(size_t at, double errors, double summed_loss, double size) {
+        accuracy[at] = (size - errors) / size;
+        loss[at] = summed_loss / size;
+    }
+};
+
+// A run writes the row of its tag; what it does not reach, or reaches with a parameter that is not finite, stays NaN.
+struct Trace {
+    std::vector<int64_t> steps;  // increasing
+    int64_t runs;
+    Series evaluation;
+    Series train;                   // on the finite sample; empty unless asked for
+    std::vector<float> W, b, u, c;  // (runs, steps, ...); empty unless asked for
+
+    Trace(const Config& config, std::vector<int64_t> chosen, int64_t count, bool on_train)
+        : steps(std::move(chosen)), runs(count), evaluation(points()), train(on_train ? points() : 0) {
+        if (!config.keep_params) return;
+        const size_t width = config.width;
+        W.assign(points() * config.inputs * width, NAN);
+        b.assign(points() * width, NAN);
+        u.assign(points() * width, NAN);
+        c.assign(points(), NAN);
+    }
+
+    size_t points() const { return static_cast<size_t>(runs) * steps.size(); }
+
+    void put_weights(size_t at, const Parameters& parameters) {
+        const auto copy = [&](const std::vector<float>& from, std::vector<float>& to) {
+            std::copy(from.begin(), from.end(), to.begin() + at * from.size());
+        };
+        copy(parameters.W, W);
+        copy(parameters.b, b);
+        copy(parameters.u, u);
+        c[at] = parameters.c;
+    }
+};
+
+}  // namespace paritylab

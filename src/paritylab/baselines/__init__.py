@@ -1,0 +1,1 @@
+"""What else finds a parity: linear algebra and search."""

@@ -1,0 +1,66 @@
+"""Gaussian elimination over GF(2): the support of a noiseless parity from about n samples."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from paritylab.errors import require
+
+
+class Solution(NamedTuple):
+    """A support that explains every label (None where there is none); the only one where rank = n."""
+
+    support: list[int] | None
+    rank: int
+
+
+def solve(x: ArrayLike, y: ArrayLike) -> Solution:
+    """Solve sum_{j in S} x_j = y (mod 2) for S; x (samples, n) and y (samples,) are bits, 1 where a sign is -1.
+
+    Where the samples leave inputs undetermined, those are left out of the support.
+
+    >>> x = np.random.default_rng(0).integers(0, 2, (40, 30))
+    >>> solve(x, x[:, [3, 8, 21]].sum(1) % 2)
+    Solution(support=[3, 8, 21], rank=30)
+    >>> solve([[1, 0], [1, 0]], [0, 1])
+    Solution(support=None, rank=1)
+    """
+    bits, labels = np.asarray(x), np.asarray(y)
+    require(bits.ndim == 2 and labels.shape == bits.shape[:1], "samples are (samples, n) bits with one label each")
+    for values in (bits, labels):
+        require(bool(np.all((values == 0) | (values == 1))), "samples and labels are bits, 0 or 1; use x < 0 for signs")
+    n = bits.shape[1]
+    rows = _pack(np.concatenate([bits, labels[:, None]], axis=1).astype(bool))
+    pivots: list[int] = []
+    for column in range(n):
+        word, bit = column // 64, np.uint64(column % 64)
+        has = (rows[:, word] >> bit) & np.uint64(1) != 0
+        below = np.flatnonzero(has[len(pivots) :])
+        if len(below) == 0:
+            continue
+        rank = len(pivots)
+        pivot = rank + int(below[0])
+        rows[[rank, pivot]] = rows[[pivot, rank]]
+        has[[rank, pivot]] = has[[pivot, rank]]
+        has[rank] = False
+        # Earlier pivot columns of this row are 0 already, and rows above are cleared too: the reduced form.
+        rows[has, word:] ^= rows[rank, word:]
+        pivots.append(column)
+        if len(pivots) == len(rows):
+            break
+    ones = (rows[:, n // 64] >> np.uint64(n % 64)) & np.uint64(1) != 0
+    if bool(ones[len(pivots) :].any()):
+        return Solution(None, len(pivots))
+    return Solution([column for column, one in zip(pivots, ones, strict=False) if one], len(pivots))
+
+
+def _pack(bits: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Rows of bits as rows of 64-bit words: bit j of a row is bit j % 64 of its word j // 64."""
+    width = -(-bits.shape[1] // 64) * 8
+    packed = np.packbits(bits, axis=1, bitorder="little")
+    padded = np.zeros((len(bits), width), np.uint8)
+    padded[:, : packed.shape[1]] = packed
+    return padded.view("<u8").astype(np.uint64)

@@ -1,0 +1,106 @@
+"""``paritylab fourier``: Fourier gaps of one neuron's exact population gradient at random weights."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from paritylab.cli.parser import Parser, add_common, count, print_json
+from paritylab.errors import require
+
+QUANTILES = (5, 25, 50, 75, 95)
+
+
+def add(commands: Any) -> None:
+    parser: Parser = commands.add_parser(
+        "fourier",
+        help="Fourier gaps of a neuron's population gradient at random weights",
+        description="Draw random weights of one neuron and compute its exact population gradient on a parity: how far"
+        " the largest relevant coordinate lies above the largest irrelevant one (Barak et al., Figure 11). The gaps"
+        " are written under --out.",
+    )
+    parser.add_argument("--n", type=count, default=15, help="number of inputs")
+    parser.add_argument("--k", type=count, default=4, help="size of the support")
+    parser.add_argument("--unit", default="relu", help="relu, sinusoid (sin z) or sinusoid:degree[,scale]")
+    parser.add_argument("--init", default="uniform", help="such as uniform, gaussian, sign, perturbed-rademacher:0.1")
+    parser.add_argument("--bias", type=float, default=0.0, help="the neuron's bias")
+    parser.add_argument("--draws", type=count, default=1000, help="number of weight vectors")
+    parser.add_argument("--seed", type=count, default=0, help="root of all random numbers")
+    add_common(parser, run)
+
+
+def run(options: argparse.Namespace) -> None:
+    import numpy as np
+
+    n, k, draws = options.n, options.k, options.draws
+    require(1 <= k < n, f"--k must be from 1 to {n - 1}, not {k}")
+    require(draws >= 1, f"--draws must be at least 1, not {draws}")
+    require(options.seed >= 0, f"--seed must be at least 0, not {options.seed}")
+    gaps, error = draw_gaps(n, k, options.unit, options.init, options.bias, draws, options.seed)
+    document = summarise(gaps, error, n, k)
+    options.out.mkdir(parents=True, exist_ok=True)
+    path = options.out / "fourier-gaps.csv"
+    np.savetxt(path, gaps, header="gap", comments="")
+    settings = {name: getattr(options, name) for name in ("n", "k", "unit", "init", "bias", "draws", "seed")}
+    if options.json:
+        print_json({**settings, **document, "gaps": str(path)})
+        return
+    print(f"({n}, {k}) parity, {options.unit} neuron, {options.init} weights, {draws} draws")
+    print(f"P(gap > 0) = {shown(document['positive'])}")
+    print("gap: " + ", ".join(f"{q} % {value:.4g}" for q, value in zip(QUANTILES, document["quantiles"], strict=True)))
+    if document["majority_gap"] is not None:
+        print(f"majority gap {document['majority_gap']:.4g}; P(gap >= half of it) = {shown(document['half_majority'])}")
+    print(f"gaps: {path}")
+
+
+def draw_gaps(n: int, k: int, unit: str, init: str, bias: float, draws: int, seed: int) -> tuple[Any, float]:
+    """The gap at each of many weight vectors, drawn as a layer with that init has them, and the largest error."""
+    import jax
+    import numpy as np
+
+    from paritylab import inits
+    from paritylab.measures.fourier import population_gradient
+    from paritylab.measures.gap import largest_gap
+
+    law = inits.init(init)
+    weights = np.asarray(law.sample(jax.random.key(seed), (n, draws)), np.float64).T * law.scale(n, 1)
+    gradient = population_gradient(weights, range(k), bias, unit)
+    return largest_gap(gradient.weights, range(k)), float(gradient.error.max())
+
+
+def summarise(gaps: Any, error: float, n: int, k: int) -> dict[str, Any]:
+    """Quantiles and shares of the gap as plain JSON values; what is within the error of 0 is not above 0."""
+    import numpy as np
+
+    from paritylab.theory.majority import majority_gap
+
+    majority = majority_gap(n, k) if n % 2 == 1 and k % 2 == 0 else None
+    return {
+        "positive": share(gaps > max(2 * error, 1e-13)),
+        "levels": list(QUANTILES),
+        "quantiles": np.percentile(gaps, QUANTILES).tolist(),
+        "majority_gap": majority,
+        # Sign weights have this gap up to rounding; half of it is far from where rounding decides.
+        "half_majority": None if majority is None else share(gaps >= majority / 2),
+        "largest_error": error,
+    }
+
+
+def share(flags: Any) -> dict[str, Any]:
+    """A share and its 95 % Clopper-Pearson interval.
+
+    >>> import numpy as np
+    >>> share(np.array([True] * 10))["interval"][1]
+    1.0
+    """
+    import scipy.stats  # pyright: ignore[reportMissingTypeStubs]
+
+    stats: Any = scipy.stats
+    test = stats.binomtest(int(flags.sum()), len(flags))
+    interval = test.proportion_ci(confidence_level=0.95, method="exact")
+    return {"value": float(test.statistic), "interval": [float(interval.low), float(interval.high)]}
+
+
+def shown(share: dict[str, Any]) -> str:
+    low, high = share["interval"]
+    return f"{share['value']:.4g} [{low:.4g}, {high:.4g}]"

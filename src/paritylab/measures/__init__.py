@@ -1,0 +1,1 @@
+"""Quantities computed from weights or in closed form, one module for each."""

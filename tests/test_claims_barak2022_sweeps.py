@@ -1,0 +1,142 @@
+"""The claims of barak2022 that are sweeps of runs: their helpers against known answers, and two small trials."""
+
+import itertools
+import math
+
+import jax
+import numpy as np
+import pytest
+
+from paritylab import MLP, SGD, Learner, Parity, Setup
+from paritylab.claims import Lab, find
+from paritylab.claims.barak2022 import common, deep, distributions, noise, phases, plateaus, robustness
+from paritylab.claims.registry import method
+from paritylab.measures.fourier import cube, fourier_coefficients
+from paritylab.records import Records
+
+CLAIMS = ["fig1-left", "fig6-row1", "fig6-row2", "fig6-row3", "fig6-row4", "fig17", "robust-space", "less-robust",
+          "loss-interchangeable", "c7-deep-quadratic", "c7-sanity", "c2-bias-needed", "d1-low-degree-fails",
+          "d2-weak-to-strong", "fig16", "fig2-center"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_claim_has_a_method(name):
+    assert method(find([f"barak2022.{name}"])[0]) is not None
+
+
+def records(*times: float) -> Records:
+    t_c = np.array([t if math.isfinite(t) else -1 for t in times])
+    steps = np.where(t_c > 0, t_c, 1000)
+    return Records(np.arange(len(t_c)), t_c < 0, t_c, steps, t_c > 0, t_c < 0)
+
+
+def test_unsolved_runs_are_infinite_not_the_limit():
+    assert common.times(records(10, math.inf, 30)).tolist() == [10, math.inf, 30]
+    assert common.by_run(records(10, math.inf)) == [{"run": 0, "t_c": 10}, {"run": 1, "t_c": None}]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "ratio"),
+    [(30.0, 10.0, 3.0), (math.inf, 10.0, math.inf), (10.0, math.inf, 0.0), (math.inf, math.inf, math.nan)],
+)
+def test_ratio_of_medians_with_unsolved_runs(first, second, ratio):
+    found = common.ratio_of_medians(np.array([first]), np.array([second]))
+    assert found == ratio or (math.isnan(found) and math.isnan(ratio))
+
+
+def test_bootstrap_covers_the_median():
+    # Of 200 intervals that cover with probability 0.93 or more, 170 at least do; false alarms: 3 in 10^5.
+    rng = np.random.default_rng(0)
+    ends = [common.bootstrap(common.median, rng.normal(size=30), rng=rng, resamples=200) for _ in range(200)]
+    assert sum(low <= 0 <= high for low, high in ends) >= 170
+
+
+def test_bootstrap_says_nothing_where_the_statistic_is_undefined():
+    nothing = np.full(5, math.inf)
+    assert common.bootstrap(common.ratio_of_medians, nothing, nothing, rng=np.random.default_rng(0)) == (
+        -math.inf, math.inf)
+    assert common.bootstrap(common.median, np.empty(0), rng=np.random.default_rng(0)) == (-math.inf, math.inf)
+
+
+def test_intraclass_correlation_of_shrout_and_fleiss():
+    """Six targets, four judges (Shrout and Fleiss 1979, tables 2-4): ICC(1, 1) = 0.17, F = 1.79."""
+    table = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
+    found = distributions.intraclass(table)
+    assert found.correlation == pytest.approx(0.1657, abs=1e-4)
+    assert found.f == pytest.approx(1.79, abs=0.01)
+    assert found.interval == pytest.approx((-0.1329, 0.7226), abs=1e-3)
+
+
+def test_intraclass_intervals_cover_the_share_of_variance():
+    # For groups of one size the interval is exact: 176 to 199 of 200 cover at 95 %; false alarms: 6 in 10^5.
+    rng = np.random.default_rng(1)
+    found = [distributions.intraclass(rng.normal(0, 2, (10, 1)) + rng.normal(size=(10, 10))) for _ in range(200)]
+    assert 176 <= sum(each.interval[0] <= 0.8 <= each.interval[1] for each in found) <= 199
+
+
+def test_intraclass_correlation_of_groups_of_several_sizes():
+    # The estimate has a standard deviation of 0.013 here, so 0.06 is more than four of them: below 1 in 10^4.
+    rng = np.random.default_rng(2)
+    groups = [mean + rng.normal(size=rng.integers(5, 12)) for mean in rng.normal(0, 2, size=400)]
+    assert distributions.intraclass(groups).correlation == pytest.approx(0.8, abs=0.06)
+    assert math.isnan(distributions.intraclass([[1.0, 2.0]]).correlation)
+
+
+def test_triple_coefficients_are_the_fourier_coefficients():
+    rng = np.random.default_rng(2)
+    values, x = rng.normal(size=2**6), cube(6)
+    expected = [fourier_coefficients(values, 6)[sum(1 << j for j in T)] for T in itertools.combinations(range(6), 3)]
+    np.testing.assert_allclose(deep.triple_coefficients(values, x), expected, atol=1e-12)
+
+
+def test_unbiased_network_is_the_mlp_with_its_biases_at_zero():
+    setup = Setup(Parity(6, 3), Learner(deep.Unbiased(5)))
+    params = setup.params(jax.random.key(0))
+    biased = [layer | {"b": np.zeros(layer["w"].shape[1])} for layer in params]
+    assert [set(layer) for layer in params] == [{"w"}, {"w"}]
+    np.testing.assert_allclose(deep.Unbiased(5).apply(params, cube(6)), MLP(5).apply(biased, cube(6)), rtol=1e-6)
+    assert setup.id != Setup(Parity(6, 3), Learner(MLP(5))).id
+
+
+def test_gradient_without_bias_vanishes_for_odd_degrees_only():
+    assert np.all(deep.unbiased_gradients(7, 3) == 0)
+    assert np.abs(deep.unbiased_gradients(7, 4)).max() > 0.01
+
+
+def test_growth_of_medians():
+    grows = [np.array([1.0, 2.0, 3.0]) * scale for scale in (1, 2, 10)]
+    assert noise.smallest_growth(*grows) == 2
+    assert math.isnan(noise.smallest_growth(*grows, np.full(3, math.inf), np.full(3, math.inf)))
+
+
+def test_horizons_end_at_the_limit():
+    assert robustness.horizons(3000) == [1000, 3000]
+    assert robustness.horizons(500) == [500]
+
+
+def test_best_share_stops_at_the_first_rate_that_suffices(tmp_path):
+    lab = Lab("quick", tmp_path, progress=False)
+    easy = robustness.Combination("xv", n=8, k=2, batch=32)
+    hopeless = robustness.Combination("xv", n=16, k=3, batch=1, loss="square")
+    found = robustness.best_shares(lab, [easy, hopeless], runs=5, max_steps=20, rates=(0.1, 1e-9))
+    assert found[easy].enough
+    assert found[easy].lr == 0.1
+    assert found[hopeless].share == 0
+    assert lab.runs == 3 * 5
+
+
+def test_plateau_never_outlasts_the_run(tmp_path):
+    lab = Lab("quick", tmp_path, progress=False)
+    learner = Learner(MLP(10), optimiser=SGD(0.5))
+    protocol = phases.FIXED_8192
+    panels = plateaus.phases(lab, {"relu": Setup(Parity(10, 3), learner, protocol)}, 8)
+    rows = plateaus.rows(panels)
+    assert len(rows) == 8
+    assert all(0 < row["t_55"] <= row["t_c"] and row["t_55"] % 10 == 0 for row in rows if row["t_c"])
+    assert plateaus.plateau_check("relu", panels["relu"], low=0.0).passed
+
+
+def test_polynets_claim_as_a_trial(tmp_path):
+    outcome = phases.polynet_at_all_batches(Lab("quick", tmp_path, progress=False))
+    assert outcome.verdict == "reproduced"
+    assert outcome.figure is not None
