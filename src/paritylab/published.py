@@ -33,3 +33,26 @@ def barak2022_fig7() -> dict[tuple[str, int, int], Cell]:
         for row in csv.DictReader(text.splitlines())
     ]
     return {(cell.setting, cell.k, cell.batch): cell for cell in cells}
+
+
+@dataclass(frozen=True)
+class Share:
+    """One cell of barak2022's Figure 8: the percentage of runs that converged."""
+
+    percent: int
+    certain: bool
+
+
+@cache
+def barak2022_fig8() -> dict[tuple[str, int, int], Share]:
+    """Figure 8 by (setting, k, batch), with the k = 4 entries of the last four rows moved back to where they belong.
+
+    >>> barak2022_fig8()["i", 4, 1].percent
+    56
+    """
+    text = resources.files("paritylab").joinpath("data/barak2022_fig8.csv").read_text(encoding="utf-8")
+    return {
+        (row["setting"], int(row["k"]), int(row["batch"])):
+            Share(int(row["percent_converged"]), row["uncertain"] == "0")
+        for row in csv.DictReader(text.splitlines())
+    }

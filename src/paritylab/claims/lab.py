@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 import json
@@ -17,7 +18,7 @@ from paritylab.cost import step_flops
 from paritylab.errors import unknown
 from paritylab.files import write_atomically
 from paritylab.offload import Task
-from paritylab.records import SOLVED
+from paritylab.records import SOLVED, Records
 
 if TYPE_CHECKING:
     from paritylab.engines.curves import Curves
@@ -81,18 +82,41 @@ class Lab:
         self.parameters[name] = value
         return value
 
+    def leave_out(self, what: str) -> None:
+        """Say what of the published setup is not tried."""
+        self._reduced = True
+        self.parameters.setdefault("left out", []).append(what)
+
     def rng(self, *path: int) -> np.random.Generator:
         """Random numbers of the trial's own, for whatever is not a run."""
         return np.random.default_rng([self.seed, *path])
 
+    @functools.cached_property
+    def store(self) -> Store:
+        from paritylab.store import Store
+
+        return Store(self.out / "store")
+
+    def affords(self, setup: Setup, runs: int) -> bool:
+        """Whether a network too large for a CPU should be tried: at ``full``, on a GPU, or if the runs are there."""
+        import jax
+
+        return self.size == "full" or jax.default_backend() != "cpu" or self._stored(setup, runs) is not None
+
+    def _stored(self, setup: Setup, runs: int) -> Records | None:
+        """The Records of all runs of a Setup by one engine, if the store has them."""
+        for engine in self.store.engines(setup.id, self.seed):
+            records = self.store.records(setup.id, engine, self.seed)
+            if np.isin(np.arange(runs), records.run).all():
+                return records
+        return None
+
     def sweep(self, setups: Sequence[Setup], runs: int) -> list[Result]:
         """As :func:`paritylab.sweep`; records of any engine in the store are used if they are complete."""
-        from paritylab.store import Store
         from paritylab.sweeps import sweep
 
-        store = Store(self.out / "store")
-        self._note({str(i): [setup] for i, setup in enumerate(setups)}, runs, store, chained=False)
-        results = sweep(setups, runs, self.seed, self.engine, self.threads, store, self.progress, any_engine=True)
+        self._note({str(i): [setup] for i, setup in enumerate(setups)}, runs, chained=False)
+        results = sweep(setups, runs, self.seed, self.engine, self.threads, self.store, self.progress, any_engine=True)
         for result in results:
             self.count(result.setup, result.engine, len(result.records), result.model_steps, result.reused)
         return results
@@ -103,9 +127,7 @@ class Lab:
 
     def chains(self, curves: Mapping[str, Sequence[Setup]], runs: int) -> dict[str, list[Result]]:
         """Sweep along several curves, all at once, each up to its first point whose median run is unsolved."""
-        from paritylab.store import Store
-
-        self._note(curves, runs, Store(self.out / "store"), chained=True)
+        self._note(curves, runs, chained=True)
         results: dict[str, list[Result]] = {name: [] for name in curves}
         going = {name: list(setups) for name, setups in curves.items()}
         while going := {name: setups for name, setups in going.items() if setups}:
@@ -116,14 +138,13 @@ class Lab:
                     going[name] = []
         return results
 
-    def _note(self, curves: Mapping[str, Sequence[Setup]], runs: int, store: Store, chained: bool) -> None:
+    def _note(self, curves: Mapping[str, Sequence[Setup]], runs: int, chained: bool) -> None:
         """With a plan: add the tasks that are missing, and stop if there are any."""
         if self.plan is None:
             return
         for name, setups in curves.items():
             for setup in setups:
-                present = (store.records(setup.id, engine, self.seed) for engine in store.engines(setup.id, self.seed))
-                found = next((records for records in present if np.isin(np.arange(runs), records.run).all()), None)
+                found = self._stored(setup, runs)
                 if found is None:
                     self.plan.append(Task(setup, self.seed, runs, name if chained else ""))
                 elif chained and np.mean(found.status == SOLVED) <= 0.5:
@@ -134,13 +155,12 @@ class Lab:
     def race(self, setups: Sequence[Setup], runs: int, **options: Any) -> Race:
         """As :func:`paritylab.race`."""
         from paritylab.races import race
-        from paritylab.store import Store
 
-        store = Store(self.out / "store")
-        options = {"seed": self.seed, "engine": self.engine, "threads": self.threads, **options}
-        result = race(setups, runs=runs, store=store, progress=self.progress, **options)
+        options = {"progress": self.progress} | options
+        result = race(setups, runs=runs, seed=self.seed, engine=self.engine, threads=self.threads, store=self.store,
+                      **options)
         for entry in result.rates:
-            self.count(entry.setup, entry.engine, len(entry.records), int(entry.records.steps.sum()))
+            self.count(entry.setup, entry.engine, len(entry.records), int(entry.records.steps.sum()), entry.reused)
         return result
 
     def curves(
