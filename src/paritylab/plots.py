@@ -22,6 +22,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import ArrayLike, NDArray
 
 from paritylab.errors import require
@@ -95,10 +96,11 @@ def survival_plot(samples: Mapping[str, Records], level: float = 0.95) -> Figure
         given_up = curve.censored > 0
         axes.plot(curve.steps[given_up], curve.unsolved[given_up], "+", color=colour, markersize=6, zorder=3)
     axes.set_xlim(left=start)
+    readable_log(axes)
     if len(curves) <= 2:
         axes.legend(loc="lower left")
     else:  # beside the curves there is no room left
-        figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=3, columnspacing=1.2)
+        legend_above(figure, axes)
     return figure
 
 
@@ -237,6 +239,7 @@ def comparison_plot(
             markersize=size,
             label=label,
         )
+    readable_log(axes)
     figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=2, handletextpad=0.2)
     return figure
 
@@ -264,7 +267,7 @@ def scaling_plot(
     >>> scaling_plot({"k = 2": Series([10, 20], [100, 220])}, "n", "steps").axes[0].get_xscale()
     'log'
     """
-    figure = blank(2.5 + 0.15 * ((len(series) + len(laws or {})) // 3))
+    figure = blank(2.4 + 0.08 * (len(series) + len(laws or {})))
     axes = figure.add_subplot(xlabel=xlabel, ylabel=ylabel, title=title or "")
     for name, scale in (("x", axes.set_xscale), ("y", axes.set_yscale)):
         if name in log:
@@ -280,8 +283,9 @@ def scaling_plot(
             axes.errorbar(x[shown], y[shown], reach[:, shown], fmt="none", ecolor=colour, elinewidth=0.8, capsize=1.5)
     for (label, (x, y)), line in zip((laws or {}).items(), cycle(LINES[1:]), strict=False):
         axes.plot(np.asarray(x), np.asarray(y), color=GREY, linestyle=line, linewidth=0.8, label=label)
+    readable_log(axes)
     if len(series) + len(laws or {}) > 1:
-        figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=3, columnspacing=1.2)
+        legend_above(figure, axes)
     return figure
 
 
@@ -305,6 +309,24 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> list[Path]:
 def blank(height: float) -> Figure:
     """An empty figure, one column wide."""
     return Figure(figsize=(WIDTH, height), layout="constrained")
+
+
+def readable_log(axes: Axes) -> None:
+    """Label 1, 2, 5 times powers of ten in plain numbers on log axes that span less than two decades."""
+    for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+        if axis.get_scale() != "log":
+            continue
+        axis.set_minor_formatter(NullFormatter())
+        if limits[0] > 0 and limits[1] / limits[0] < 100:
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def legend_above(figure: Figure, axes: Axes) -> None:
+    """All labels above the axes, in as many columns as fit."""
+    handles, labels = axes.get_legend_handles_labels()
+    columns = max(1, min(3, int(52 // (max(map(len, labels)) + 6))))
+    figure.legend(handles, labels, loc="outside upper center", ncols=columns, columnspacing=1.2)
 
 
 def _say(figure: Figure, axes: Axes, text: str) -> Figure:

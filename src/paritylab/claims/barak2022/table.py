@@ -230,7 +230,7 @@ def heat_map(values: Mapping[tuple[str, int, int], float], label: str, limit: fl
             axes.axvline(places[0] - 0.5, color="black", linewidth=0.8)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
-    figure.colorbar(image, ax=axes, label=label, shrink=0.8, pad=0.02)
+    figure.colorbar(image, ax=axes, label=label, shrink=0.9, pad=0.02)
     return figure
 
 
@@ -243,7 +243,7 @@ def draw_shares(rows: Sequence[Mapping[str, Any]]) -> Any:
     """Measured minus printed percentage at the fastest rate."""
     gaps = {(row["setting"], row["k"], row["batch"]): row["percent"] - row["published"]
             for row in rows if row["rule"] == "fastest"}
-    return heat_map(gaps, "measured - printed, percentage points", 100)
+    return heat_map(gaps, "measured - printed (points)", 100)
 
 
 @plots.styled
