@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from paritylab import settings as settings
     from paritylab import statistics as statistics
     from paritylab.engines import EngineNotice as EngineNotice
+    from paritylab.engines.curves import Curves as Curves
+    from paritylab.engines.curves import curves as curves
     from paritylab.errors import InvalidInput as InvalidInput
     from paritylab.networks import MLP as MLP
     from paritylab.networks import DisjointPolyNet as DisjointPolyNet
@@ -50,6 +52,7 @@ __version__ = "0.1.0"
 
 _WHERE = {
     "engines": ("EngineNotice",),
+    "engines.curves": ("Curves", "curves"),
     "errors": ("InvalidInput",),
     "networks": ("MLP", "DisjointPolyNet", "Network", "Neuron", "PolyNet", "Transformer"),
     "optimisers": ("SGD", "Adam", "Optax", "SignSGD"),

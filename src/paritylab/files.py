@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
+import io
 import os
 import uuid
+import zipfile
+from collections.abc import Mapping
 from pathlib import Path
+
+import numpy as np
+
+
+def save_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write named arrays, compressed, as one file."""
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)  # pyright: ignore[reportArgumentType]
+    write_atomically(path, buffer.getvalue())
+
+
+def load_arrays(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of such a file; ValueError if it is damaged."""
+    try:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except (zipfile.BadZipFile, EOFError, KeyError) as error:
+        raise ValueError(f"damaged: {error}") from error
 
 
 def write_atomically(path: Path, data: bytes) -> None:

@@ -11,7 +11,6 @@ stops where its points leave the axis.
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import multiprocessing
 import os
@@ -26,7 +25,7 @@ import numpy as np
 
 from paritylab import engines
 from paritylab.errors import InvalidInput, require
-from paritylab.files import write_atomically
+from paritylab.files import load_arrays, save_arrays
 from paritylab.records import COLUMNS, SOLVED, Records
 from paritylab.setup import Setup
 
@@ -119,19 +118,17 @@ def _done(task: Task, directory: Path, ended: set[str]) -> bool:
 
 
 def _write(task: Task, records: Records, directory: Path) -> None:
-    buffer = io.BytesIO()
-    columns = {name: getattr(records, name) for name in COLUMNS}
     label = engines.label(engines.choose(task.setup))
-    np.savez_compressed(buffer, setup=np.array(task.setup.to_json()), engine=np.array(label), seed=task.seed, **columns)
-    write_atomically(_file(task, directory), buffer.getvalue())
+    about = {"setup": np.array(task.setup.to_json()), "engine": np.array(label), "seed": np.array(task.seed)}
+    save_arrays(_file(task, directory), about | {name: getattr(records, name) for name in COLUMNS})
 
 
 def read_records(path: Path) -> tuple[Setup, str, Records, int]:
     """The Setup, engine, Records and seed in a file that :func:`work` wrote."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            records = Records(*(file[name] for name in COLUMNS))
-            return Setup.from_json(str(file["setup"])), str(file["engine"]), records, int(file["seed"])
+        file = load_arrays(path)
+        records = Records(*(file[name] for name in COLUMNS))
+        return Setup.from_json(str(file["setup"])), str(file["engine"]), records, int(file["seed"])
     except (OSError, ValueError, KeyError) as error:
         raise InvalidInput(f"{path} does not hold records: {error}") from error
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
-import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ from paritylab import __version__
 from paritylab.claims.evidence import SIZES
 from paritylab.cost import step_flops
 from paritylab.errors import unknown
-from paritylab.files import write_atomically
+from paritylab.files import load_arrays, save_arrays
 from paritylab.offload import Task
 from paritylab.records import SOLVED, Records
 
@@ -207,18 +207,11 @@ class Lab:
         key = json.dumps([name, dict(parameters), self.seed, __version__], sort_keys=True)
         digest = hashlib.blake2b(key.encode(), digest_size=12).hexdigest()
         path = self.out / "kept" / f"{name}-{digest}.npz"
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                return {each: file[each] for each in file.files}
-        except FileNotFoundError:
-            pass
-        except (OSError, ValueError):
-            path.unlink(missing_ok=True)  # cut short by a full disk, say
+        with contextlib.suppress(FileNotFoundError, ValueError):  # a damaged file is replaced
+            return load_arrays(path)
         arrays = {each: np.asarray(value) for each, value in make().items()}
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, **arrays)  # pyright: ignore[reportArgumentType]
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, buffer.getvalue())
+        save_arrays(path, arrays)
         return arrays
 
     def count(self, setup: Setup, engine: str, runs: int, model_steps: int, reused: int = 0) -> None:

@@ -89,8 +89,8 @@ def blow_up_bounds(v: ArrayLike, i: int, b: float) -> tuple[float, float]:
     return float(lower), float((geometric + rise) ** power / (k - 2))
 
 
-def runge_kutta(v: ArrayLike, time: float, steps: int) -> Floats:
-    """v(time) by the classical fourth-order rule, as a check of the integrals.
+def runge_kutta(v: ArrayLike, time: float | Floats, steps: int) -> Floats:
+    """v(time) of starts (..., k) by the classical fourth-order rule, as a check of the integrals.
 
     >>> runge_kutta([1, 1, 1], 0.5, 100).round(6)
     array([2., 2., 2.])
