@@ -9,9 +9,9 @@ import pytest
 
 import paritylab as pl
 from paritylab import offload
-from paritylab.claims import evidence, find, registry, reproduce
+from paritylab.claims import evidence, find, reproduce
 from paritylab.claims.lab import Lab, Planned
-from paritylab.claims.registry import EXECUTABLE, PAPERS, method
+from paritylab.claims.registry import EXECUTABLE, PAPERS, method, registry
 from paritylab.claims.verdicts import Check, at_least, at_most, between, finite, holds, verdict
 from paritylab.cli import main
 from paritylab.errors import InvalidInput

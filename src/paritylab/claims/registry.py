@@ -59,6 +59,13 @@ def registry() -> dict[str, Claim]:
     return {claim.id: claim for claim in claims}
 
 
+@functools.cache
+def remarks() -> dict[str, str]:
+    """What else was tried or found out about some claims, by id."""
+    text = resources.files("paritylab").joinpath("data/remarks.toml").read_text(encoding="utf-8")
+    return {claim: " ".join(remark.split()) for claim, remark in tomllib.loads(text)["remarks"].items()}
+
+
 def find(patterns: Sequence[str]) -> list[Claim]:
     """The claims with these ids, or whose ids match these globs, each once.
 

@@ -18,6 +18,7 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("show", nargs="*", metavar="show ID", help="show these claims in full (globs are allowed)")
     parser.add_argument("--paper", help="only this paper's claims")
+    parser.add_argument("--markdown", action="store_true", help="a page of shipped evidence, as docs/reproduction.md")
     add_common(parser, run)
 
 
@@ -33,6 +34,12 @@ def run(options: argparse.Namespace) -> None:
     claims = [claim for claim in claims if options.paper in (None, claim.paper)]
     if not claims:
         raise InvalidInput(f"none of these claims is of {options.paper}")
+    if options.markdown:
+        from paritylab.claims.pages import markdown
+
+        require(not options.json, "--json and --markdown exclude each other")
+        print(markdown(claims))
+        return
     rows = [describe(claim, options.out, full=bool(options.show)) for claim in claims]
     if options.json:
         print_json({"claims": rows})
@@ -45,12 +52,14 @@ def run(options: argparse.Namespace) -> None:
 def describe(claim: Any, out: Any, full: bool) -> dict[str, Any]:
     """A claim and its evidence as plain JSON values."""
     from paritylab.claims import evidence
+    from paritylab.claims.registry import remarks
 
     found = evidence.strongest(out, claim.id)
     row = {name: getattr(claim, name) for name in ("id", "paper", "kind", "tier", "title")}
     if full:
         names = ("where", "statement", "setup", "expect", "criterion", "quick", "cost", "cost_note", "depends")
         row |= {name: getattr(claim, name) for name in names}
+        row["remark"] = remarks().get(claim.id, "")
         row["all_evidence"] = {"shipped": evidence.shipped(claim.id), "local": evidence.local(out, claim.id)}
     return {**row, "verdict": found and found["verdict"], "evidence": found or {}}
 
@@ -70,6 +79,8 @@ def print_list(rows: list[dict[str, Any]]) -> None:
 
 def page(row: dict[str, Any]) -> str:
     """All about one claim."""
+    from paritylab.claims.pages import check_line
+
     lines = [f"{row['id']}: {row['title']}", f"{row['where']} ({row['kind']}, {row['tier']}, {row['cost']:.1e} FLOP)"]
     for name in ("statement", "setup", "expect", "criterion", "quick"):
         title = {"expect": "published", "criterion": "pass rule"}.get(name, name)
@@ -84,14 +95,6 @@ def page(row: dict[str, Any]) -> str:
             lines += [f"    {line}" for line in map(check_line, found["checks"])]
             lines += [f"    {name}: {value}" for name, value in found["numbers"].items()]
             lines += [f"    note: {found['note']}"] if found["note"] else []
+    if row["remark"]:
+        lines += ["\nremark:", textwrap.indent(textwrap.fill(row["remark"], 110), "  ")]
     return "\n".join(lines)
-
-
-def check_line(check: dict[str, Any]) -> str:
-    sign = {True: "pass", False: "FAIL", None: "open"}[check["passed"]]
-    value = check["value"]
-    shown = f"{value:.4g}" if isinstance(value, float) else str(value)
-    if check["interval"]:
-        ends = (f"{end:.4g}" if isinstance(end, float) else str(end) for end in check["interval"])
-        shown += f" [{', '.join(ends)}]"
-    return f"{sign}  {check['name']}: {shown}  (asked: {check['rule']})"

@@ -5,8 +5,8 @@ from paritylab.claims.barak2022 import deep as deep
 from paritylab.claims.barak2022 import disjoint as disjoint
 from paritylab.claims.barak2022 import disjoint_flow as disjoint_flow
 from paritylab.claims.barak2022 import distributions as distributions
-from paritylab.claims.barak2022 import finite as finite
 from paritylab.claims.barak2022 import exact as exact
+from paritylab.claims.barak2022 import finite as finite
 from paritylab.claims.barak2022 import fourier as fourier
 from paritylab.claims.barak2022 import hidden_progress as hidden_progress
 from paritylab.claims.barak2022 import methods as methods
