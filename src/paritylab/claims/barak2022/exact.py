@@ -59,7 +59,9 @@ def draw_weights(data: Sequence[Mapping[str, Any]], scaled: Sequence[float], pri
         series[f"n = {n}"] = Series(degrees, [scaled[i] for i in places])
         laws = {"$(2/\\pi)^{3/2}$": ([degrees[0], degrees[-1]], [(2 / math.pi) ** 1.5] * 2),
                 f"with $k^{{2/3}}$, n = {n}": (degrees, [printed[i] for i in places])}
-    return plots.scaling_plot(series, "degree k", "$k^{3/2} \\binom{n}{k} \\xi_k^2$", laws, log="")
+    figure = plots.scaling_plot(series, "degree k", "$k^{3/2} \\binom{n}{k} \\xi_k^2$", laws, log="")
+    figure.axes[0].set_xticks(range(1, max(row["k"] for row in data) + 1, 4))
+    return figure
 
 
 @reproduces("barak2022.lemma2-gradients")

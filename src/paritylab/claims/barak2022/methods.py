@@ -129,15 +129,15 @@ def ridge_accuracy(features: Floats, y: Floats, train: int) -> float:
 
 @plots.styled
 def draw_fixed(losses: Mapping[int, Floats], accuracies: Mapping[str, Floats]) -> Any:
-    """Above: least losses over the supports. Below: accuracies, a circle for each seed. Dotted: what is asked."""
+    """Above: gains on the trivial loss over the supports. Below: accuracies of all seeds. Dotted: what is asked."""
     figure = plots.blank(3.2)
     above, below = figure.subplots(2, 1)
     for (dimension, values), colour, line in zip(losses.items(), plots.COLOURS, plots.LINES, strict=False):
-        above.stairs(*np.histogram(values, np.linspace(0.4, 1, 121)), color=colour, linestyle=line,
+        above.stairs(*np.histogram(1 - values, np.geomspace(1e-3, 1, 61)), color=colour, linestyle=line,
                      label=f"D = {dimension}")
-    above.axvline(1 - EPSILON, color=plots.GREY, linestyle="dotted", linewidth=0.8)
-    above.set(xlabel="least hinge loss in the ball", ylabel="supports S", xlim=(0.4, 1))
-    above.legend(loc="upper left")
+    above.axvline(EPSILON, color=plots.GREY, linestyle="dotted", linewidth=0.8)
+    above.set(xlabel="1 - least hinge loss in the ball", ylabel="supports S", xscale="log", xlim=(1e-3, 1))
+    above.legend(loc="upper center")
     for place, values in enumerate(accuracies.values()):
         below.plot(values, np.full(len(values), place), "o", markersize=4, fillstyle="none", color=plots.COLOURS[place])
     for bound in (0.62, 0.99):
