@@ -25,8 +25,7 @@ LEVELS = (0.49, 0.48, 0.46, 0.43, 0.4, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1, 0.05, 0.
 @reproduces("barak2022.fig5-left")
 def descent_on_the_population(lab: Lab) -> Outcome:
     """When descent on the exact gradient first has errors below 0.49 and below 1e-3, from Gaussian weights."""
-    rate = lab.pick("rate", quick=1e-3, full=1e-4)
-    seeds = 40
+    rate, seeds = 1e-4, 40
     found: dict[int, Floats] = {}
     for block in (10, 100):
         starts = gaussian_starts(lab.rng(5, block), seeds, 3, block)

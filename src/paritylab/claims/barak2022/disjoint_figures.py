@@ -86,9 +86,9 @@ def gammas(data: Rows) -> Any:
 def margins(samples: Mapping[str, Floats]) -> Any:
     """How far the two bounds are from the times: 1 is equality, below 1 a violation."""
     figure = plots.blank(2.3)
-    names = ("$T_i(b)$ / lower bound", r"upper bound / $(T_i(\infty) - T_i(b))$")
-    for column, (axes, name) in enumerate(zip(figure.subplots(1, 2, sharey=True), names, strict=True)):
-        axes.set(xscale="log", xlabel=name, ylim=(0, 1))
+    panels = ("lower: $T_i(b)$ / bound", "log"), ("upper: bound / rest", "linear")
+    for column, (axes, (name, scale)) in enumerate(zip(figure.subplots(1, 2, sharey=True), panels, strict=True)):
+        axes.set(xscale=scale, xlabel=name, ylim=(0, 1))
         for (label, values), colour, line in zip(samples.items(), plots.COLOURS, plots.LINES, strict=False):
             levels = np.linspace(0, 0.99, 199)
             axes.plot(np.quantile(values[:, column], levels), levels, color=colour, linestyle=line, label=label)
@@ -112,7 +112,8 @@ def bounds(rows: Rows) -> Any:
               "printed low": "lower, printed"}
     for name, (line, colour) in styles.items():
         axes.plot(x, [row[name] for row in rows], linestyle=line, color=colour, label=labels[name])
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=3, columnspacing=1.0)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=3, columnspacing=0.8,
+                  handlelength=1.8)
     return figure
 
 
@@ -122,9 +123,9 @@ def adaptive(data: Rows) -> Any:
     cells = sorted({(row["batch"], row["k"], row["block"]) for row in data})
     figure = plots.blank(0.8 + 0.17 * max(4, len(cells)))
     left, right = figure.subplots(1, 2, sharey=True)
-    left.set(xlabel="error after T steps", xlim=(-0.02, 0.55))
-    right.set(xlabel="largest irrelevant weight", ylim=(len(cells) - 0.5, -0.5))
-    left.set_yticks(range(len(cells)), [f"n' = {block}, k = {k}, B = {batch}" for batch, k, block in cells])
+    left.set(xlabel="error after T steps", ylabel="n', k, B", xlim=(-0.01, max(0.1, *(row["error"] for row in data))))
+    right.set(xlabel="irrelevant weight", ylim=(len(cells) - 0.5, -0.5))
+    left.set_yticks(range(len(cells)), [f"{block}, {k}, {batch}" for batch, k, block in cells])
     for place, cell in enumerate(cells):
         rows = [row for row in data if (row["batch"], row["k"], row["block"]) == cell and row["positive"]]
         for axes, name in ((left, "error"), (right, "largest irrelevant")):

@@ -64,8 +64,7 @@ def two_stages(lab: Lab) -> Outcome:
 @reproduces("barak2022.lemma4-features")
 def good_neurons(lab: Lab) -> Outcome:
     """How often aligned neurons have all k biases at the lemma's width, and which functions their features make."""
-    draws = lab.pick("draws", quick=2000, full=2000)
-    delta = 0.1
+    draws, delta = 2000, 0.1
     checks: list[Check] = []
     data: list[dict[str, Any]] = []
     numbers: dict[str, float] = {}
@@ -127,14 +126,14 @@ def covered(layer: two_stage.Layer, k: int) -> bool:
 
 @plots.styled
 def draw_training(shown: Mapping[str, Sequence[Mapping[str, np.ndarray]]]) -> Any:
-    """Error and hinge loss of the second layer, one line for each seed; 0 errors are drawn at the lower edge."""
+    """Error and hinge loss of the second layer, one line for each seed; values of 0 are drawn at the lower edge."""
     figure = plots.blank(2.9)
     above, below = figure.subplots(2, 1, sharex=True)
     above.set(ylabel="error", yscale="log", ylim=(1e-4, 0.7))
-    below.set(ylabel="hinge loss", xlabel="steps of the second layer", xscale="log", yscale="log")
+    below.set(ylabel="hinge loss", xlabel="steps of the second layer", xscale="log", yscale="log", ylim=(1e-5, 20))
     for (name, runs), colour, line in zip(shown.items(), plots.COLOURS, plots.LINES, strict=False):
         for i, run in enumerate(runs):
-            for axes, values in ((above, np.maximum(1 - run["accuracy"], 1e-4)), (below, run["loss"])):
+            for axes, values in ((above, np.maximum(1 - run["accuracy"], 1e-4)), (below, np.maximum(run["loss"], 1e-5))):
                 axes.plot(run["steps"], values, color=colour, linestyle=line, linewidth=0.7,
                           label=name if i == 0 else None)
     above.axhline(0.01, color=plots.GREY, linestyle="dotted", linewidth=0.8)
@@ -144,14 +143,22 @@ def draw_training(shown: Mapping[str, Sequence[Mapping[str, np.ndarray]]]) -> An
     return figure
 
 
+@plots.styled
 def draw_coverage(data: Sequence[Mapping[str, Any]], asked: float) -> Any:
     """The exact probability against the width, with the measured one at the lemma's width."""
+    figure = plots.blank(2.4)
+    axes = figure.add_subplot(xlabel="hidden width r", ylabel="P(all k biases covered)", xscale="log", ylim=(0, 1.03))
     found = [row for row in data if "covered" in row]
-    curves, laws = {}, {}
-    for row in found:
-        k, widths = row["k"], np.unique(2 * np.round(np.geomspace(row["width"] / 8, 4 * row["width"], 60) / 2))
-        laws[f"exact, k = {k}"] = widths, [bumps.coverage(k, int(width)) for width in widths]
+    for row, colour, line, marker in zip(found, plots.COLOURS, plots.LINES, "os", strict=False):
+        k, width = row["k"], row["width"]
+        widths = np.unique(2 * np.round(np.geomspace(width / 8, 4 * width, 60) / 2)).astype(int)
+        axes.plot(widths, [bumps.coverage(k, int(each)) for each in widths], color=colour, linestyle=line,
+                  label=f"exact, k = {k}")
         value, (low, high) = solved_fraction(np.arange(row["draws"]) >= row["covered"])
-        curves[f"k = {k}, lemma's r = {row['width']}"] = plots.Series([row["width"]], [value], [low], [high])
-    laws["asked"] = [min(w[0] for w, _ in laws.values()), max(w[-1] for w, _ in laws.values())], [asked, asked]
-    return plots.scaling_plot(curves, "hidden width r", "P(all k biases covered)", laws, log="x")
+        axes.errorbar([width], [value], [[value - low], [high - value]], fmt=marker, color=colour, capsize=2,
+                      markersize=4, label=f"sampled at the lemma's r = {width}")
+    axes.axhline(asked, color=plots.GREY, linestyle="dotted", linewidth=0.8)
+    axes.annotate(f"asked: {asked:.2f}", (1, asked), (0, -2), xycoords=("axes fraction", "data"),
+                  textcoords="offset points", va="top", ha="right", fontsize=7)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=2, columnspacing=1.0)
+    return figure
