@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from paritylab.claims import Lab, find, reproduce
+from paritylab.claims import Lab, find
 from paritylab.claims.barak2022 import disjoint, disjoint_flow, two_stage
 from paritylab.claims.registry import method
 from paritylab.theory.two_stage import Layer
@@ -70,5 +70,7 @@ def test_exact_gradient_aligns_the_weights():
 
 @pytest.mark.parametrize(("name", "verdict"), [("lemma6", "reproduced"), ("lemma4-features", "not reproduced")])
 def test_exact_claims(name, verdict, tmp_path):
-    result = reproduce(f"barak2022.{name}", Lab("quick", tmp_path))
-    assert (result.verdict, result.result["size"]) == (verdict, "full")
+    lab = Lab("quick", tmp_path)
+    tries = method(find([f"barak2022.{name}"])[0])
+    assert tries is not None
+    assert (tries(lab).verdict, lab.size_reached) == (verdict, "full")

@@ -175,6 +175,59 @@ def test_the_support_may_be_given_itself():
     assert (problem.support, problem.noise) == ((1, 8), 0.1)
 
 
+# --- curves -----------------------------------------------------------------------------------------------------
+
+SHORT = ["curves", "--n", "6", "--k", "2", "--width", "8", "--lr", "1", "--batch", "8", "--steps", "90",
+         "--every", "30", "--eval-size", "64", "--engine", "jax"]
+FINITE = ["--runs", "2", "--sample", "40", "--train"]
+
+
+def test_curves_are_written_with_a_row_for_each_run_and_point(capsys, tmp_path):
+    import polars as pl
+
+    status, text, errors = run(capsys, *SHORT, *FINITE, "--weights", "--out", str(tmp_path), "--json")
+    assert (status, errors) == (0, "")
+    document = json.loads(text)
+    assert [row["run"] for row in document["runs"]] == [0, 1]
+    written = {Path(name).suffix: name for name in document["files"] if "curves-" in name}
+    assert set(written) == {".parquet", ".csv", ".png", ".svg", ".pdf"}
+    frame = pl.read_parquet(written[".parquet"])
+    assert frame.columns == ["run", "step", "accuracy", "loss", "train_accuracy", "train_loss"]
+    assert frame["step"].to_list() == [0, 30, 60, 90] * 2
+    assert pl.read_csv(written[".csv"]).shape == frame.shape
+    for row in document["runs"]:
+        solved = frame.filter((pl.col("run") == row["run"]) & (pl.col("train_accuracy") >= 0.9))["step"]
+        assert row["train_90"] == (solved[0] if len(solved) else None)
+    (weights,) = (pl.read_parquet(name) for name in document["files"] if "weights-" in name)
+    assert len(weights) == 2 * 4 * (6 * 8 + 8 + 8 + 1)
+    assert weights.filter(pl.col("param") == "[0]['w']")["index"][-1] == "5,7"
+
+
+def test_first_times_are_a_table_where_one_asks_in_words(capsys, tmp_path):
+    status, text, errors = run(capsys, *SHORT, *FINITE, "--lr", "1e-9", "--out", str(tmp_path))
+    assert (status, errors) == (0, "")
+    lines = text.splitlines()
+    assert lines[0] == "(6, 2) parity, 90 steps, engine jax"
+    assert [line.split()[0] for line in lines[3:5]] == ["0", "1"]
+    assert lines[3].split()[-1] == "never"
+    assert all(Path(line).exists() for line in lines[5:])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [("--train", "--train needs a finite sample"), ("--every 0", "--every must be at least 1"),
+     ("--steps 0", "--steps must be at least 1"), ("--runs 0", "--runs must be at least 1"), ("--lr 1 2", "unknown"),
+     ("--runs 1e15", "too many"), ("--seed -1", "seed"), ("--k 9", "k must be in"), ("--lr nan", "learning rate"),
+     ("--steps 1e12 --every 1e9", "max_steps")],
+)
+def test_curves_with_bad_input_are_one_line_and_nothing_is_written(arguments, says, capsys, tmp_path):
+    status, out, errors = run(capsys, *SHORT, "--out", str(tmp_path), *arguments.split())
+    assert (status, out) == (2, "")
+    assert errors.count("\n") == 1
+    assert says in errors
+    assert files(tmp_path) == []
+
+
 # --- results ----------------------------------------------------------------------------------------------------
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from paritylab.cli import main
 from paritylab.errors import InvalidInput
 from paritylab.measures.fourier import cube, majority_coefficient
 from paritylab.theory.bumps import coverage, feature_sum, parity_features, printed_features, width_needed
@@ -103,3 +105,23 @@ def test_odd_parities_and_even_dimensions_are_refused():
         initialise(9, 3, 4)
     with pytest.raises(InvalidInput, match="odd n"):
         initialise(10, 2, 4)
+
+
+@pytest.mark.parametrize(("arguments", "name", "expected"), [
+    (["two-stage", "--n", "31", "--steps", "300"], "accuracy", 1.0),
+    (["adaptive", "--block", "2", "--nets", "8"], "steps", 24371),
+    (["search", "--n", "30", "--k", "3"], "mean", 4060.0),
+])
+def test_theorems_and_random_search_as_commands(arguments, name, expected, capsys, tmp_path):
+    assert main([*arguments, "--json", "--out", str(tmp_path)]) == 0
+    assert json.loads(capsys.readouterr().out)[name] == expected
+    assert main([*arguments, "--out", str(tmp_path)]) == 0
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments", [["two-stage", "--n", "30"], ["adaptive", "--batch", "99"], ["search", "--k", "99"]]
+)
+def test_these_commands_refuse_in_one_line(arguments, capsys, tmp_path):
+    assert main([*arguments, "--out", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.startswith("paritylab: error: ")

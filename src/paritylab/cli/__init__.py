@@ -13,7 +13,10 @@ from paritylab import __version__
 from paritylab.cli.parser import Parser
 from paritylab.errors import InvalidInput
 
-COMMANDS = ("claims", "demo", "flow", "fourier", "measure", "merge", "reproduce", "results")
+COMMANDS = (
+    "adaptive", "claims", "curves", "demo", "flow", "fourier", "measure", "merge",
+    "reproduce", "results", "search", "two-stage",
+)
 
 
 def build_parser() -> Parser:
@@ -21,7 +24,7 @@ def build_parser() -> Parser:
     parser.add_argument("--version", action="version", version=f"paritylab {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
     for name in COMMANDS:
-        importlib.import_module(f"paritylab.cli.{name}").add(commands)
+        importlib.import_module(f"paritylab.cli.{name.replace('-', '_')}").add(commands)
     return parser
 
 

@@ -21,6 +21,25 @@ def add(commands: Any) -> None:
         description="Train many networks on a parity and report how long they took. Runs already in the store under"
         " --out are not repeated; an interrupted command goes on where it stopped.",
     )
+    add_problem_and_learner(parser)
+    protocol = parser.add_argument_group("protocol")
+    protocol.add_argument("--runs", type=count, default=1000, help="number of networks per learning rate")
+    protocol.add_argument("--race", action="store_true",
+                          help="train each learning rate only until the best 10th percentile is certain")
+    protocol.add_argument("--seed", type=count, default=0, help="root of all random numbers")
+    protocol.add_argument("--max-steps", type=count, default=100_000, help="steps after which a run is censored")
+    protocol.add_argument("--eval-every", type=count, default=10, help="steps between checks")
+    protocol.add_argument("--eval-size", type=count, default=8192, help="inputs per check")
+    protocol.add_argument("--threshold", type=float, default=1.0, help="accuracy that counts as solved")
+    protocol.add_argument("--consecutive", type=count, default=1, help="checks in a row that must reach it")
+    protocol.add_argument("--fresh", action="store_true", help="new evaluation inputs for every check")
+    engine = add_engine(parser)
+    engine.add_argument("--figure", action="store_true", help="write the survival curves under --out")
+    add_common(parser, run)
+
+
+def add_problem_and_learner(parser: Parser, several: bool = True) -> None:
+    """The options that say what is trained, at one learning rate or several."""
     problem = parser.add_argument_group("problem")
     problem.add_argument("--n", type=count, default=30, help="number of inputs")
     problem.add_argument("--k", type=count, default=None, help="size of the support (3 unless --support is given)")
@@ -37,28 +56,21 @@ def add(commands: Any) -> None:
     learner.add_argument("--init", default="torch", help="such as torch, gaussian, perturbed-rademacher:0.1")
     learner.add_argument("--loss", default="hinge", help="hinge[:margin], square, logistic[:scale], correlation, l1")
     learner.add_argument("--optimiser", default=None, help=f"one of {', '.join(OPTIMISERS)} (sgd unless said)")
-    learner.add_argument("--lr", type=float, nargs="+", default=[0.1], help="learning rates; several are compared")
+    learner.add_argument("--lr", type=float, nargs="+" if several else 1, default=[0.1],
+                         help="learning rates; several are compared" if several else "learning rate")
     learner.add_argument("--schedule", default="constant", help="linear:T, cosine:T, inverse-sqrt:T, steps:...")
     learner.add_argument("--weight-decay", type=float, default=0.0, help="weight decay (SGD)")
     learner.add_argument("--decay-form", default="coupled", help="coupled (as PyTorch) or plain (barak2022, eq. 3)")
     learner.add_argument("--gradient-noise", type=float, default=0.0, help="standard deviation added to gradients")
     learner.add_argument("--batch", type=count, default=32, help="batch size")
-    protocol = parser.add_argument_group("protocol")
-    protocol.add_argument("--runs", type=count, default=1000, help="number of networks per learning rate")
-    protocol.add_argument("--race", action="store_true",
-                          help="train each learning rate only until the best 10th percentile is certain")
-    protocol.add_argument("--seed", type=count, default=0, help="root of all random numbers")
-    protocol.add_argument("--max-steps", type=count, default=100_000, help="steps after which a run is censored")
-    protocol.add_argument("--eval-every", type=count, default=10, help="steps between checks")
-    protocol.add_argument("--eval-size", type=count, default=8192, help="inputs per check")
-    protocol.add_argument("--threshold", type=float, default=1.0, help="accuracy that counts as solved")
-    protocol.add_argument("--consecutive", type=count, default=1, help="checks in a row that must reach it")
-    protocol.add_argument("--fresh", action="store_true", help="new evaluation inputs for every check")
+
+
+def add_engine(parser: Parser) -> Any:
+    """The options that say how, in a group to which others may be added."""
     engine = parser.add_argument_group("engine and output")
     engine.add_argument("--engine", default="auto", help="auto, jax or lanes")
     engine.add_argument("--threads", type=count, default=None, help="cores for the native engine (all unless said)")
-    engine.add_argument("--figure", action="store_true", help="write the survival curves under --out")
-    add_common(parser, run)
+    return engine
 
 
 def run(options: argparse.Namespace) -> None:

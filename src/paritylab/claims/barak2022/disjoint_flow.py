@@ -186,11 +186,12 @@ def follow(starts: Floats, stages: int = 40) -> tuple[float, float]:
 
     The largest change of v_i^2 - v_j^2, and the largest relative difference from the v that the quadratures assume.
     """
-    state, before, drift, difference = starts, np.zeros(len(starts)), 0.0, 0.0
-    for factor in np.geomspace(1e-3, 99, stages):
-        rises = factor * starts.max(1) ** 2
-        now = np.array([flow.rise_time(start, rise) for start, rise in zip(starts, rises, strict=True)])
-        state, before = flow.runge_kutta(state, (now - before)[:, None], 100), now
+    state = expected = starts
+    drift = difference = 0.0
+    rises = np.geomspace(0.01 * starts.min(1) ** 2, 99 * starts.max(1) ** 2, stages)
+    for rise, more in zip(rises, np.diff(rises, axis=0, prepend=0), strict=True):
+        times = [flow.rise_time(v, float(by)) for v, by in zip(expected, more, strict=True)]
+        state, expected = flow.runge_kutta(state, np.array(times)[:, None], 100), np.sqrt(starts**2 + rise[:, None])
         drift = max(drift, float(np.ptp(state**2 - starts**2, axis=1).max()))
-        difference = max(difference, float(np.abs(state / np.sqrt(starts**2 + rises[:, None]) - 1).max()))
+        difference = max(difference, float(np.abs(state / expected - 1).max()))
     return drift, difference

@@ -183,8 +183,10 @@ def one_gradient_reveals(lab: Lab) -> Outcome:
         gamma = abs(majority_coefficient(n, k - 1)) / 2
         exact = population_gradient(signs(lab.rng(5, k), draws, n), range(k)).weights
         checks.append(at_most(f"|xi_(k+1) / xi_(k-1)|, k = {k}", coefficient_ratio(n, k), 0.5))
-        checks.append(at_least(f"S recovered from the exact gradient, k = {k}",
-                               share([recover_support(g, gamma) == [*range(k)] for g in exact])[0], 1.0))
+        value, (low, high) = share([recover_support(g, gamma) == [*range(k)] for g in exact])
+        checks.append(at_least(f"S recovered from the exact gradient, k = {k}", value, 1.0))
+        data.append({"n": n, "k": k, "samples": None, "B / samples": None, "draws": draws, "recovered": value,
+                     "low": low, "high": high})
         if k not in sampled:
             continue
         enough = 32 * math.log(2 * n / 0.01) / gamma**2
@@ -198,7 +200,7 @@ def one_gradient_reveals(lab: Lab) -> Outcome:
                                     (low, high), certain=low >= 0.5))
             data.append({"n": n, "k": k, "samples": samples, "B / samples": part, "draws": draws, "recovered": value,
                          "low": low, "high": high})
-        rows = [row for row in data if row["k"] == k]
+        rows = [row for row in data if row["k"] == k and row["samples"]]
         columns = ([row[name] for row in rows] for name in ("recovered", "low", "high"))
         series[f"k = {k}, B = {enough:.1e}"] = Series([1 / row["B / samples"] for row in rows], *columns)
     laws = {"asked at B": ([0.5, 1], [0.99, 0.99]), "asked at B/200": ([0.005, 0.01], [0.5, 0.5])}

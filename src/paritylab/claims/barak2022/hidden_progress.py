@@ -39,7 +39,8 @@ def progress_while_the_loss_is_flat(lab: Lab) -> Outcome:
             *found.separates(name, ratio=1.5, p_value=1e-3, rng=lab.rng()),
             share(f"share of runs whose farthest weights are the support, {name}", found.support, 0.8),
         ]
-    return Outcome(checks, rows(settings), draw_one(settings[f"B={batches[-1]}"]), numbers(settings), note(settings))
+    figure = draw_one(*list(settings.items())[-1])
+    return Outcome(checks, rows(settings), figure, numbers(settings), note(settings))
 
 
 @reproduces("barak2022.fig13")
@@ -181,7 +182,7 @@ def note(settings: Mapping[str, Progress]) -> str:
     stuck = [name for name, found in settings.items() if found.solved <= 0.5]
     if not stuck:
         return ""
-    return (f"most runs are never solved at {'; '.join(stuck)}: they are at chance to the end, where they are compared")
+    return f"most runs are never solved at {'; '.join(stuck)}: they are at chance to the end, where they are compared"
 
 
 def shown_run(found: Progress) -> tuple[int, int]:
@@ -192,7 +193,7 @@ def shown_run(found: Progress) -> tuple[int, int]:
 
 
 @plots.styled
-def draw_one(found: Progress) -> Any:
+def draw_one(title: str, found: Progress) -> Any:
     """One run: loss, weights, and rho beside random labels and the maximum of unbiased random walks."""
     run, end = shown_run(found)
     steps, left = found.parity.steps[: end + 1], found.parity.steps[found.last[run]]
@@ -200,7 +201,7 @@ def draw_one(found: Progress) -> Any:
     figure = plots.blank(3.6)
     above, middle, below = figure.subplots(3, 1, sharex=True)
     above.plot(steps, found.parity.loss[run, : end + 1], color=plots.COLOURS[0])
-    above.set(ylabel="loss", ylim=(0, 1.15))
+    above.set(ylabel="loss", ylim=(0, 1.15), title=title)
     middle.plot(steps, weights[:, 3:], color="#BBBBBB", linewidth=0.4, rasterized=True)
     middle.plot(steps, weights[:, :3], color=plots.COLOURS[1], linewidth=0.9)
     middle.plot([], [], color=plots.COLOURS[1], label="relevant")
@@ -229,7 +230,7 @@ def draw_one(found: Progress) -> Any:
 def draw_grid(settings: Mapping[str, Progress]) -> Any:
     """A panel for each setting: how far each weight of one run moved, and rho on random labels."""
     lines = math.ceil(len(settings) / 2)
-    figure = plots.blank(0.6 + 1.05 * lines)
+    figure = plots.blank(0.75 + 1.05 * lines)
     grid = np.atleast_2d(figure.subplots(lines, 2))
     order = np.arange(grid.size).reshape(2, lines).T.ravel()  # neurons at the left, networks at the right
     names = dict(zip(order.argsort(), settings.items(), strict=False))
@@ -240,7 +241,7 @@ def draw_grid(settings: Mapping[str, Progress]) -> Any:
             draw_moved(axes, found)
             axes.set_title(name, fontsize=7)
     handles = {line.get_label(): line for line in grid.flat[0].lines if not line.get_label().startswith("_")}
-    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=3, columnspacing=1.0)
+    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=2, columnspacing=1.0)
     figure.supxlabel("steps", fontsize=8)
     figure.supylabel(r"$|w_t - w_0|$ of each weight", fontsize=8)
     return figure
@@ -258,7 +259,8 @@ def draw_moved(axes: Any, found: Progress) -> None:
     axes.plot([], [], color="#BBBBBB", label="irrelevant")
     axes.plot(steps, found.rho_random[points, run], color=plots.COLOURS[0], linestyle="dashed", linewidth=1,
               label=r"$\rho$, random labels")
-    axes.axvline(found.parity.steps[found.last[run]], color=plots.GREY, linestyle="dotted", linewidth=0.8)
+    axes.axvline(found.parity.steps[found.last[run]], color=plots.GREY, linestyle="dotted", linewidth=0.8,
+                 label="last check at chance")
     axes.set(xlim=(0, steps[-1]), ylim=(0, None))
     axes.locator_params(nbins=4)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))

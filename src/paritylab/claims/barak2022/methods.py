@@ -39,7 +39,12 @@ def fixed_features_fail(lab: Lab) -> Outcome:
     data, losses, unknown = [], {}, 0.0
     for dimension in (100, 1000):
         radius = math.sqrt(0.25 * math.comb(n, 3) * EPSILON**2 / dimension)
-        bounds = hinge_bounds(lab.rng(6, dimension), n, dimension, radius, supports, samples)
+        rng = lab.rng(6, dimension)
+        x = signs(rng, samples, n)
+        features = random_features(rng, x, dimension)
+        features /= np.linalg.norm(features, axis=1, keepdims=True)
+        labels = (x[:, rng.choice(n, 3, replace=False)].prod(1) for _ in range(supports))
+        bounds = np.array([hinge_bounds(features, y, radius) for y in labels])
         losses[dimension] = bounds[:, 0]
         unknown = max(unknown, float(np.diff(bounds).max()))
         low, high = bounds.max(0)
@@ -61,25 +66,19 @@ def fixed_features_fail(lab: Lab) -> Outcome:
     return Outcome(checks, data, draw_fixed(losses, accuracies), numbers, note)
 
 
-def hinge_bounds(
-    rng: np.random.Generator, n: int, dimension: int, radius: float, supports: int, samples: int
-) -> Floats:
-    """Lower and upper bound (supports, 2) of the least hinge loss over |w| <= R of normalised random ReLU features.
+def hinge_bounds(features: Floats, y: Floats, radius: float) -> tuple[float, float]:
+    """A lower and an upper bound of the least mean hinge loss of Psi.w over |w| <= R; features Psi are (samples, D).
 
-    max(0, 1 - yf) >= 1 - yf gives 1 - R |E y Psi|, which is the optimum unless a margin above 1 is reached; the loss
-    at the w that minimises 1 - yf is the upper bound.
+    max(0, 1 - yf) >= 1 - yf gives the dual bound 1 - R |E y Psi|, and the loss at the w that attains it is the upper
+    one. They are equal unless that w has margins above 1.
+
+    >>> hinge_bounds(np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([1.0, 1.0]), radius=0.5)
+    (0.5, 0.5)
     """
-    x = signs(rng, samples, n)
-    features = random_features(rng, x, dimension)
-    features /= np.linalg.norm(features, axis=1, keepdims=True)
-    bounds = np.empty((supports, 2))
-    for i in range(supports):
-        y = x[:, rng.choice(n, 3, replace=False)].prod(1)
-        correlation = y @ features / samples
-        size = float(np.linalg.norm(correlation))
-        margins = y * (features @ correlation) * radius / size
-        bounds[i] = 1 - radius * size, np.maximum(0, 1 - margins).mean()
-    return bounds
+    correlation = y @ features / len(y)
+    size = float(np.linalg.norm(correlation))
+    margins = y * (features @ correlation) * radius / size
+    return 1 - radius * size, float(np.maximum(0, 1 - margins).mean())
 
 
 def random_features(rng: np.random.Generator, x: Floats, dimension: int) -> Floats:
@@ -137,7 +136,7 @@ def draw_fixed(losses: Mapping[int, Floats], accuracies: Mapping[str, Floats]) -
                      label=f"D = {dimension}")
     above.axvline(EPSILON, color=plots.GREY, linestyle="dotted", linewidth=0.8)
     above.set(xlabel="1 - least hinge loss in the ball", ylabel="supports S", xscale="log", xlim=(1e-3, 1))
-    above.legend(loc="upper center")
+    above.legend(loc=(0.48, 0.65))
     for place, values in enumerate(accuracies.values()):
         below.plot(values, np.full(len(values), place), "o", markersize=4, fillstyle="none", color=plots.COLOURS[place])
     for bound in (0.62, 0.99):
@@ -178,7 +177,7 @@ def elimination_and_search(lab: Lab) -> Outcome:
         series[f"{method}, p = {p:g}"] = Series(sizes, *columns)
     grid = np.arange(min(sizes), max(sizes) + 1)
     figure = plots.scaling_plot(series, "input bits n", "share of trials with S found",
-                                {"no label flipped": (grid, 0.95 ** (grid + 10.0))}, log="")
+                                {"$0.95^{n + 10}$, no label flipped": (grid, 0.95 ** (grid + 10.0))}, log="")
     return Outcome(checks, data, figure)
 
 

@@ -133,8 +133,8 @@ def draw_training(shown: Mapping[str, Sequence[Mapping[str, np.ndarray]]]) -> An
     below.set(ylabel="hinge loss", xlabel="steps of the second layer", xscale="log", yscale="log", ylim=(1e-5, 20))
     for (name, runs), colour, line in zip(shown.items(), plots.COLOURS, plots.LINES, strict=False):
         for i, run in enumerate(runs):
-            for axes, values in ((above, np.maximum(1 - run["accuracy"], 1e-4)), (below, np.maximum(run["loss"], 1e-5))):
-                axes.plot(run["steps"], values, color=colour, linestyle=line, linewidth=0.7,
+            for axes, values, edge in ((above, 1 - run["accuracy"], 1e-4), (below, run["loss"], 1e-5)):
+                axes.plot(run["steps"], np.maximum(values, edge), color=colour, linestyle=line, linewidth=0.7,
                           label=name if i == 0 else None)
     above.axhline(0.01, color=plots.GREY, linestyle="dotted", linewidth=0.8)
     below.axhline(0.1, color=plots.GREY, linestyle="dotted", linewidth=0.8)
