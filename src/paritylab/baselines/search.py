@@ -52,7 +52,7 @@ class RandomSearch:
     @property
     def mean(self) -> float:
         """The expected number of steps."""
-        return 1 / self.rate
+        return float(math.comb(self.n, self.k)) if self.searchers == 1 else 1 / self.rate
 
     def survival(self, steps: ArrayLike) -> Floats:
         """P(not found within ``steps``)."""

@@ -75,6 +75,17 @@ def at_most(name: str, value: float | None, bound: float, interval: Interval | N
     return between(name, value, -math.inf, bound, interval)
 
 
+def significant(name: str, p_value: float | None, level: float) -> Check:
+    """A p-value below ``level``. A larger one does not speak against a claim: it leaves it inconclusive.
+
+    >>> verdict([significant("p", 0.2, 0.01)])
+    'inconclusive'
+    """
+    if p_value is None or math.isnan(p_value):
+        return Check(name, None, f"< {level:g}", None)
+    return Check(name, float(p_value), f"< {level:g}", bool(p_value < level), certain=False)
+
+
 def holds(name: str, truth: bool | None, rule: str = "yes", value: float | None = None) -> Check:
     """A condition that is not a bound on one number."""
     shown = value if value is not None or truth is None else float(bool(truth))

@@ -14,7 +14,7 @@ from paritylab.claims.barak2022 import disjoint_figures as figures
 from paritylab.claims.barak2022.common import Floats, bootstrap, median
 from paritylab.claims.lab import Lab
 from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Check, Outcome, at_least, holds
+from paritylab.claims.verdicts import Check, Outcome, at_least, significant
 from paritylab.inits import custom
 from paritylab.statistics import solved_fraction
 from paritylab.theory import adaptive_sgd, flow
@@ -37,8 +37,7 @@ def descent_on_the_population(lab: Lab) -> Outcome:
     test = stats.mannwhitneyu(plateaus[100], plateaus[10], alternative="greater")
     checks = [
         at_least("median T49/T0, n' = 100", medians[100], 0.65, interval),
-        holds("p-value of T49/T0 larger at n' = 100 than at 10 (Mann-Whitney)", test.pvalue < 1e-3, "< 0.001",
-              float(test.pvalue)),
+        significant("p-value of T49/T0 larger at n' = 100 than at 10 (Mann-Whitney)", test.pvalue, 1e-3),
     ]
     data = [{"block": block, "seed": seed, "level": level, "steps": float(steps)} for block, times in found.items()
             for seed, row in enumerate(times) for level, steps in zip(LEVELS, row, strict=True)]

@@ -94,7 +94,7 @@ def margins(samples: Mapping[str, Floats]) -> Any:
             axes.plot(np.quantile(values[:, column], levels), levels, color=colour, linestyle=line, label=label)
         axes.axvline(1, color=plots.GREY, linestyle="dotted", linewidth=0.8)
     left = figure.axes[0]
-    left.set_ylabel("fraction of starts, weights and b")
+    left.set_ylabel("cumulative fraction")
     figure.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=3)
     return figure
 
@@ -103,7 +103,8 @@ def margins(samples: Mapping[str, Floats]) -> Any:
 def bounds(rows: Rows) -> Any:
     """The error and its bounds against v/||u||, for one network."""
     figure = plots.blank(2.5)
-    axes = figure.add_subplot(xlabel=r"$v_i/\|u_i\|$", ylabel="error", yscale="log", ylim=(1e-6, 2))
+    axes = figure.add_subplot(xlabel=r"$v_i/\|u_i\|$ (n' = 50, k = 3, signs)", ylabel="error", yscale="log")
+    axes.set_ylim(1e-6, 2)
     x = [row["ratio"] for row in rows]
     styles = {"error": ("solid", plots.COLOURS[3]), "high": ("dashed", plots.COLOURS[0]),
               "low": ("dashdot", plots.COLOURS[0]), "printed high": ("dashed", plots.COLOURS[1]),
@@ -120,6 +121,7 @@ def bounds(rows: Rows) -> Any:
 @plots.styled
 def adaptive(data: Rows) -> Any:
     """A circle for each start with prod v > 0: its error at the end, and its largest irrelevant weight on the way."""
+    data = [row for row in data if row["positive"]]
     cells = sorted({(row["batch"], row["k"], row["block"]) for row in data})
     figure = plots.blank(0.8 + 0.17 * max(4, len(cells)))
     left, right = figure.subplots(1, 2, sharey=True)
@@ -127,7 +129,7 @@ def adaptive(data: Rows) -> Any:
     right.set(xlabel="irrelevant weight", ylim=(len(cells) - 0.5, -0.5))
     left.set_yticks(range(len(cells)), [f"{block}, {k}, {batch}" for batch, k, block in cells])
     for place, cell in enumerate(cells):
-        rows = [row for row in data if (row["batch"], row["k"], row["block"]) == cell and row["positive"]]
+        rows = [row for row in data if (row["batch"], row["k"], row["block"]) == cell]
         for axes, name in ((left, "error"), (right, "largest irrelevant")):
             axes.plot([row[name] for row in rows], [place] * len(rows), "o", color=plots.COLOURS[0], markersize=3,
                       fillstyle="none")

@@ -14,7 +14,7 @@ from paritylab import MLP, SGD, Learner, Parity, Protocol, Setup, plots
 from paritylab.claims.barak2022.common import FIXED_8192, times
 from paritylab.claims.lab import Lab
 from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Interval, Outcome, at_least, at_most
+from paritylab.claims.verdicts import Interval, Outcome, at_least, significant
 from paritylab.statistics import percentile, percentile_interval
 
 CHECKS = Protocol(eval_size=128, fresh=True)
@@ -38,7 +38,7 @@ def no_lucky_convergence(lab: Lab) -> Outcome:
         checks += [
             at_least(f"0.1 % quantile / median, width {width}", low / median, 0.25, ratio(ends[0], median)),
             at_least(f"99 % quantile / median, width {width}", high / median, 1.5, ratio(ends[1], median)),
-            at_most(f"p-value of a geometric law, width {width}", test.pvalue, 1e-6),
+            significant(f"p-value of a geometric law, width {width}", test.pvalue, 1e-6),
         ]
         times, counts = np.unique(records.t_c[records.t_c > 0], return_counts=True)
         data += [{"width": width, "t_c": int(t), "runs": int(c)} for t, c in zip(times, counts, strict=True)]
@@ -77,7 +77,7 @@ def start_decides(lab: Lab) -> Outcome:
         checks += [
             at_least(f"share of runs solved, width {width}", float(solved), 0.8),
             at_least(f"intraclass correlation of log t_c, width {width}", found.correlation, 0.5, found.interval),
-            at_most(f"p-value of equal initialisations, width {width}", found.p_value, 1e-3),
+            significant(f"p-value of equal initialisations, width {width}", found.p_value, 1e-3),
         ]
         numbers[f"F, width {width}"] = found.f
         data += [{"width": width, "initialisation": start, "stream": stream, "t_c": int(t) if t < np.inf else None}

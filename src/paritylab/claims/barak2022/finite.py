@@ -181,8 +181,8 @@ def draw_map(found: Mapping[Case, Curves], samples: Sequence[int], decays: Seque
     axes = figure.add_subplot(xlabel="sample size m", ylabel=r"weight decay $\lambda$")
     image = axes.imshow(test, vmin=0.5, vmax=1, cmap="cividis", aspect="auto")
     for (line, column), value in np.ndenumerate(test):
-        axes.text(column, line, f"{100 * value:.0f} / {100 * train[line, column]:.0f}", ha="center", va="center",
-                  fontsize=6.5, color="black" if value > 0.75 else "white")
+        axes.text(column, line, f"{100 * value:.0f}/{100 * train[line, column]:.0f}", ha="center", va="center",
+                  fontsize=6, color="black" if value > 0.75 else "white")
     axes.set_xticks(range(len(samples)), [str(m) for m in samples])
     axes.set_yticks(range(len(decays)), [f"{decay:g}" for decay in decays])
     axes.spines[:].set_visible(False)

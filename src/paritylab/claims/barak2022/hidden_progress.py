@@ -18,7 +18,7 @@ from paritylab.claims.barak2022.plateaus import ENOUGH, LEAVES_CHANCE
 from paritylab.claims.barak2022.robustness import proportion
 from paritylab.claims.lab import Lab
 from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Check, Outcome, at_least, at_most
+from paritylab.claims.verdicts import Check, Outcome, at_least, significant
 from paritylab.measures.progress import displacement, support_leads, walk_maximum
 
 NEURON = Neuron("sinusoid:3")
@@ -110,7 +110,7 @@ class Progress:
         return [
             at_least(f"median rho / median rho on random labels, last check at chance, {name}",
                      ratio_of_medians(parity, random), ratio, bootstrap(ratio_of_medians, parity, random, rng=rng)),
-            at_most(f"Mann-Whitney p-value of the two, {name}", float(test.pvalue), p_value),
+            significant(f"Mann-Whitney p-value of the two, {name}", float(test.pvalue), p_value),
         ]
 
 

@@ -24,7 +24,7 @@ from paritylab.claims.barak2022.common import (
 from paritylab.claims.barak2022.plateaus import figure_of, phases, plateau_check, rows, training_curves
 from paritylab.claims.lab import Lab
 from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Check, Outcome, at_least, at_most, holds
+from paritylab.claims.verdicts import Check, Outcome, at_least, holds, significant
 
 # --- Figure 1, left -------------------------------------------------------------------------------------------------
 
@@ -85,7 +85,7 @@ def one_network_many_tasks(lab: Lab) -> Outcome:
         test = stats.mannwhitneyu(first, second)
         longer = None if math.isnan(ratio) else ratio > 1
         checks.append(holds(f"median t_c of {hard} / of {easy}", longer, "> 1", ratio))
-        checks.append(at_most(f"Mann-Whitney p of {easy} and {hard}", float(test.pvalue), 0.01))
+        checks.append(significant(f"Mann-Whitney p of {easy} and {hard}", float(test.pvalue), 0.01))
     data = [{"n": n, "k": k, **row} for (n, k), result in results.items() for row in by_run(result.records)]
     panels = {f"n={n}, k={k}": (setups[n, k], result.records) for (n, k), result in results.items()}
     return Outcome(checks, data, training_curves(lab, panels))
