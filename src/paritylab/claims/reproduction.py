@@ -62,6 +62,7 @@ def reproduce(claim: str | Claim, lab: Lab | None = None, record: bool = False) 
     start = time.perf_counter()
     outcome = tries(lab)
     result = _result(claim, lab, outcome, time.perf_counter() - start)
+    _carry_cost(result, evidence.local(lab.out, claim.id).get(result["size"]))
     directory = evidence.local_directory(lab.out, claim.id, result["size"])
     directory.mkdir(parents=True, exist_ok=True)
     files = [*_write_data(directory, outcome.data), *_write_figure(directory, outcome.figure)]
@@ -120,6 +121,13 @@ def _result(claim: Claim, lab: Lab, outcome: Outcome, seconds: float) -> dict[st
         "hardware": hardware(),
         "date": datetime.date.today().isoformat(),
     }
+
+
+def _carry_cost(result: dict[str, Any], before: dict[str, Any] | None) -> None:
+    """A trial whose runs all came from the store cost what the trial that trained them did."""
+    same = ("parameters", "seed", "runs", "model_steps", "hardware")
+    if before and result["runs"] == result["reused_runs"] and all(result[name] == before[name] for name in same):
+        result |= {name: before[name] for name in ("seconds", "reused_runs", "date")}
 
 
 def hardware() -> str:
