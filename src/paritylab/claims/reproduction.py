@@ -92,8 +92,9 @@ def estimate(claim: Claim, size: str, out: Path) -> Estimate:
     for entries, source in ((evidence.local(out, claim.id), "your last trial"),
                             (evidence.shipped(claim.id), "measured when it was recorded")):
         found = entries.get(size) or (entries.get("full") if size == "standard" else None)
-        if found and not found["reused_runs"]:
-            return Estimate(found["seconds"], found["flops"], f"{source}, {found['hardware']}")
+        if found and 2 * found["reused_runs"] <= found["runs"]:
+            share = 1 - found["reused_runs"] / max(found["runs"], 1)
+            return Estimate(found["seconds"] / share, found["flops"], f"{source}, {found['hardware']}")
     if size == "quick":
         return Estimate(60.0, None, "at most, on two cores")
     return Estimate(claim.cost / RATE, claim.cost, f"the registry's count at {RATE:.0e} FLOP/s")
