@@ -32,7 +32,8 @@ def add(commands: Any) -> None:
     protocol.add_argument("--fresh", action="store_true", help="new evaluation inputs for every point")
     protocol.add_argument("--train", action="store_true", help="also accuracy and loss on the finite sample")
     engine = add_engine(parser)
-    engine.add_argument("--weights", action="store_true", help="also write all params at each point (Parquet only)")
+    engine.add_argument("--weights", action="store_true", help="also write all params at each point (Parquet), and rho,"
+                        " the farthest that a weight of the first layer has moved")
     parser.set_defaults(max_steps=1, eval_every=1, threshold=1.0, consecutive=1)  # runs are not judged
     add_common(parser, run)
 
@@ -111,10 +112,15 @@ def tidy(curves: Any) -> Any:
     import numpy as np
     import polars as pl
 
+    from paritylab.measures.progress import displacement
+
     runs, points = curves.accuracy.shape
     columns = {"run": np.repeat(np.arange(runs), points), "step": np.tile(curves.steps, runs)}
     names = ("accuracy", "loss", "train_accuracy", "train_loss")
     columns |= {name: values.ravel() for name in names if (values := getattr(curves, name)) is not None}
+    if isinstance(curves.weights, list):  # layers, as in all networks but a user's own
+        path = np.moveaxis(curves.weights[0]["w"], 1, 0).reshape(points, runs, -1)
+        columns["rho"] = displacement(path).T.ravel()
     return pl.DataFrame(columns).fill_nan(None)
 
 
