@@ -11,7 +11,7 @@ import paritylab as pl
 from paritylab import offload
 from paritylab.claims import evidence, find, reproduce
 from paritylab.claims.lab import Lab, Planned
-from paritylab.claims.registry import EXECUTABLE, PAPERS, method, registry
+from paritylab.claims.registry import EXECUTABLE, PAPERS, method, registry, remarks
 from paritylab.claims.verdicts import Check, at_least, at_most, between, finite, holds, verdict
 from paritylab.cli import main
 from paritylab.errors import InvalidInput
@@ -39,6 +39,10 @@ def test_the_registry_holds_every_claim_of_the_four_papers():
 
 def test_every_claim_of_an_executable_paper_has_a_method():
     assert [claim.id for claim in registry().values() if claim.paper in EXECUTABLE and method(claim) is None] == []
+
+
+def test_remarks_are_about_known_claims():
+    assert set(remarks()) <= set(registry())
 
 
 def test_claims_are_found_by_id_and_glob_and_mistakes_are_named():
