@@ -192,7 +192,7 @@ def test_curves_are_written_with_a_row_for_each_run_and_point(capsys, tmp_path):
     written = {Path(name).suffix: name for name in document["files"] if "curves-" in name}
     assert set(written) == {".parquet", ".csv", ".png", ".svg", ".pdf"}
     frame = pl.read_parquet(written[".parquet"])
-    assert frame.columns == ["run", "step", "accuracy", "loss", "train_accuracy", "train_loss"]
+    assert frame.columns == ["run", "step", "accuracy", "loss", "train_accuracy", "train_loss", "rho"]
     assert frame["step"].to_list() == [0, 30, 60, 90] * 2
     assert pl.read_csv(written[".csv"]).shape == frame.shape
     for row in document["runs"]:
