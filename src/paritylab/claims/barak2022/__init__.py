@@ -16,3 +16,4 @@ from paritylab.claims.barak2022 import robustness as robustness
 from paritylab.claims.barak2022 import scaling as scaling
 from paritylab.claims.barak2022 import table as table
 from paritylab.claims.barak2022 import two_stage as two_stage
+from paritylab.claims.barak2022 import widths as widths

@@ -18,6 +18,8 @@ from paritylab.statistics import solved_fraction
 
 Floats = NDArray[np.floating[Any]]
 
+FRESH_128 = Protocol(eval_size=128, fresh=True)
+"""A fresh batch of 128 inputs every 10 steps; at most 10^5 steps."""
 FIXED_8192 = Protocol()
 """One sample of 8192 inputs, drawn before training and checked every 10 steps; at most 10^5 steps."""
 
@@ -66,6 +68,14 @@ def bootstrap(
     low = np.quantile(np.where(undefined, -np.inf, values), 0.025, method="lower")
     high = np.quantile(np.where(undefined, np.inf, values), 0.975, method="higher")
     return float(low), float(high)
+
+
+def with_interval(values: np.ndarray) -> tuple[float, tuple[float, float]]:
+    """The first value, with the central 95 % of the others."""
+    if np.isnan(values).all():
+        return math.nan, (math.nan, math.nan)
+    low, high = np.nanquantile(values[1:], [0.025, 0.975])
+    return float(values[0]), (float(low), float(high))
 
 
 @plots.styled

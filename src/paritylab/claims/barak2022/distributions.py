@@ -10,15 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from paritylab import MLP, SGD, Learner, Parity, Protocol, Setup, plots
-from paritylab.claims.barak2022.common import FIXED_8192, times
+from paritylab import MLP, SGD, Learner, Parity, Setup, plots
+from paritylab.claims.barak2022.common import FIXED_8192, FRESH_128, times
 from paritylab.claims.lab import Lab
 from paritylab.claims.registry import reproduces
 from paritylab.claims.verdicts import Interval, Outcome, at_least, significant
 from paritylab.statistics import percentile, percentile_interval
-
-CHECKS = Protocol(eval_size=128, fresh=True)
-"""A fresh batch of 128 inputs every 10 steps, at most 10^5 steps."""
 
 
 @reproduces("barak2022.fig2-left")
@@ -29,7 +26,7 @@ def no_lucky_convergence(lab: Lab) -> Outcome:
     runs = lab.pick("runs", quick=1000, full=1_000_000)
     samples, data, checks, numbers = {}, [], [], {}
     for width in widths:
-        setup = Setup(Parity(n, 3), Learner(MLP(width), optimiser=SGD(1.0)), CHECKS)
+        setup = Setup(Parity(n, 3), Learner(MLP(width), optimiser=SGD(1.0)), FRESH_128)
         records = lab.measure(setup, runs).records
         low, median, high = (percentile(records.t_c, records.status, q) for q in (0.1, 50, 99))
         ends = [percentile_interval(records.t_c, records.status, q) for q in (0.1, 99)]
