@@ -21,8 +21,6 @@ from scipy import stats
 from paritylab.errors import InvalidInput
 from paritylab.records import CENSORED, DIVERGED, SOLVED, Records
 from paritylab.statistics import (
-    _order,
-    _resampled_percentile,
     compare,
     percentile,
     percentile_interval,
@@ -32,6 +30,8 @@ from paritylab.statistics import (
     summary,
     survival,
 )
+from paritylab.statistics.percentiles import order
+from paritylab.statistics.scaling import resampled_percentile
 
 FALSE_ALARM = 1e-6
 
@@ -364,7 +364,7 @@ def test_bootstrap_percentiles_follow_the_law_of_all_bootstrap_samples(q):
     t_c, status, draws = np.array([10, 20, 40, 80, -1]), np.array([0, 0, 0, 0, 1]), 100_000
     samples = itertools.product(range(5), repeat=5)
     exact = Counter(percentile(t_c[list(chosen)], status[list(chosen)], q) for chosen in samples)
-    drawn = Counter(_resampled_percentile(*_order(t_c, status), q, draws, np.random.default_rng(7)).tolist())
+    drawn = Counter(resampled_percentile(*order(t_c, status), q, draws, np.random.default_rng(7)).tolist())
     assert drawn.keys() <= exact.keys()
     expected = np.array(list(exact.values())) * draws / 5**5
     assert stats.chisquare([drawn[value] for value in exact], expected).pvalue > FALSE_ALARM

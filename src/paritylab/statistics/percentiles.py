@@ -1,0 +1,99 @@
+"""Percentiles of convergence times, unsolved runs counting as infinite, with intervals from order statistics."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.stats  # pyright: ignore[reportMissingTypeStubs]
+from numpy.typing import ArrayLike, NDArray
+
+from paritylab.errors import require
+from paritylab.records import SOLVED
+
+stats: Any = scipy.stats  # SciPy has no types
+Interval = tuple[float, float]
+Floats = NDArray[np.float64]
+
+
+def percentile(t_c: ArrayLike, status: ArrayLike, q: float) -> float:
+    """The ``q``-th percentile of the convergence time over all runs; ``inf`` when it is not reached.
+
+    Interpolates linearly between order statistics as NumPy does, an unsolved run counting as ``inf``.
+
+    >>> percentile([100, 300, -1, -1], [0, 0, 1, 2], 10)
+    160.0
+    >>> percentile([100, 300, -1, -1], [0, 0, 1, 2], 50)
+    inf
+    """
+    check_percentile(q)
+    times, runs = order(t_c, status)
+    return percentile_of(times, runs, q)
+
+
+def percentile_interval(t_c: ArrayLike, status: ArrayLike, q: float, level: float = 0.95) -> Interval:
+    """A confidence interval for the ``q``-th percentile, from two order statistics of the sample.
+
+    The ranks come from the binomial law of the number of runs below the true percentile, so the coverage is
+    at least ``level`` for every sample size and every law of t_c, ties and unsolved runs included. Where the
+    sample is too small to bound the percentile, the lower end is 0 and the upper end ``inf``.
+
+    >>> percentile_interval(range(1, 101), [0] * 100, 50)
+    (40.0, 61.0)
+    >>> percentile_interval([100, 300, -1], [0, 0, 1], 50)
+    (0.0, inf)
+    """
+    check_percentile(q)
+    times, runs = order(t_c, status)
+    return percentile_interval_of(times, runs, q, level)
+
+
+def order(t_c: ArrayLike, status: ArrayLike) -> tuple[Floats, int]:
+    """The solved times in increasing order, closed by one ``inf`` that stands for every unsolved run."""
+    solved = np.asarray(status) == SOLVED
+    return np.append(np.sort(np.asarray(t_c)[solved]), np.inf), len(solved)
+
+
+def check_percentile(q: float) -> None:
+    require(0 <= q <= 100, f"a percentile must be between 0 and 100, not {q:g}")
+
+
+def time_at(times: Floats, index: Any) -> Any:
+    return times[np.minimum(index, len(times) - 1)]
+
+
+def position(runs: int, q: float) -> tuple[int, float]:
+    # Multiplying first keeps whole positions whole, so that no rounding error touches an unsolved run.
+    position = q * (runs - 1) / 100
+    return math.floor(position), position - math.floor(position)
+
+
+def interpolate(low: Any, high: Any, fraction: float) -> Any:
+    if fraction == 0:
+        return low
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isinf(high), np.inf, low + fraction * (high - low))
+
+
+def percentile_of(times: Floats, runs: int, q: float) -> float:
+    index, fraction = position(runs, q)
+    if runs == 0:
+        return math.inf
+    return float(interpolate(time_at(times, index), time_at(times, index + 1), fraction))
+
+
+def percentile_interval_of(times: Floats, runs: int, q: float, level: float) -> Interval:
+    tail = tail_of(level)
+    below = stats.binom(runs, q / 100)
+    first, last = int(below.ppf(tail)), int(below.ppf(1 - tail)) + 1
+    low = float(time_at(times, first - 1)) if first > 0 else 0.0
+    high = float(time_at(times, last - 1)) if last <= runs else math.inf
+    # With few runs and an extreme q the interpolated percentile can lie beyond the bounding order statistic.
+    value = percentile_of(times, runs, q)
+    return min(low, value), max(high, value)
+
+
+def tail_of(level: float) -> float:
+    require(0 < level < 1, f"a confidence level must be between 0 and 1, not {level:g}")
+    return (1 - level) / 2
