@@ -68,6 +68,7 @@ class Lab:
         self.flops = 0.0
         self.runs = 0
         self.reused = 0
+        self.recalled = 0
         self._reduced = False
 
     @property
@@ -208,7 +209,9 @@ class Lab:
         digest = hashlib.blake2b(key.encode(), digest_size=12).hexdigest()
         path = self.out / "kept" / f"{name}-{digest}.npz"
         with contextlib.suppress(FileNotFoundError, ValueError):  # a damaged file is replaced
-            return load_arrays(path)
+            arrays = load_arrays(path)
+            self.recalled += 1
+            return arrays
         arrays = {each: np.asarray(value) for each, value in make().items()}
         path.parent.mkdir(parents=True, exist_ok=True)
         save_arrays(path, arrays)

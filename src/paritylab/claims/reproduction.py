@@ -92,7 +92,7 @@ def estimate(claim: Claim, size: str, out: Path) -> Estimate:
     for entries, source in ((evidence.local(out, claim.id), "your last trial"),
                             (evidence.shipped(claim.id), "measured when it was recorded")):
         found = entries.get(size) or (entries.get("full") if size == "standard" else None)
-        if found and 2 * found["reused_runs"] <= found["runs"]:
+        if found and 2 * found["reused_runs"] <= found["runs"] and not found.get("recalled_arrays"):
             share = 1 - found["reused_runs"] / max(found["runs"], 1)
             return Estimate(found["seconds"] / share, found["flops"], f"{source}, {found['hardware']}")
     if size == "quick":
@@ -113,6 +113,7 @@ def _result(claim: Claim, lab: Lab, outcome: Outcome, seconds: float) -> dict[st
         "seed": lab.seed,
         "runs": lab.runs,
         "reused_runs": lab.reused,
+        "recalled_arrays": lab.recalled,
         "model_steps": lab.model_steps,
         "flops": lab.flops,
         "engines": sorted(lab.engines),
@@ -125,10 +126,11 @@ def _result(claim: Claim, lab: Lab, outcome: Outcome, seconds: float) -> dict[st
 
 
 def _carry_cost(result: dict[str, Any], before: dict[str, Any] | None) -> None:
-    """A trial whose runs all came from the store cost what the trial that trained them did."""
+    """A trial whose runs and arrays all came from disk cost what the trial that computed them did."""
     same = ("parameters", "seed", "runs", "model_steps", "hardware")
-    if before and result["runs"] == result["reused_runs"] and all(result[name] == before[name] for name in same):
-        result |= {name: before[name] for name in ("seconds", "reused_runs", "date")}
+    from_disk = result["reused_runs"] or result["recalled_arrays"]
+    if before and from_disk and result["seconds"] < before["seconds"] and all(result[n] == before[n] for n in same):
+        result |= {name: before.get(name, 0) for name in ("seconds", "reused_runs", "recalled_arrays", "date")}
 
 
 def hardware() -> str:
