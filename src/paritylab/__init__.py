@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from paritylab.engines.curves import Curves as Curves
     from paritylab.engines.curves import curves as curves
     from paritylab.errors import InvalidInput as InvalidInput
+    from paritylab.measures.alignment import alignment as alignment
     from paritylab.networks import MLP as MLP
     from paritylab.networks import DisjointPolyNet as DisjointPolyNet
     from paritylab.networks import Network as Network
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from paritylab.sweeps import Result as Result
     from paritylab.sweeps import measure as measure
     from paritylab.sweeps import sweep as sweep
+    from paritylab.theory.alignment_rate import alignment_rate as alignment_rate
 
 __version__ = "0.1.0"
 
@@ -54,6 +56,7 @@ _WHERE = {
     "engines": ("EngineNotice",),
     "engines.curves": ("Curves", "curves"),
     "errors": ("InvalidInput",),
+    "measures.alignment": ("alignment",),
     "networks": ("MLP", "DisjointPolyNet", "Network", "Neuron", "PolyNet", "Transformer"),
     "optimisers": ("SGD", "Adam", "Optax", "SignSGD"),
     "problems": ("Parity",),
@@ -62,6 +65,7 @@ _WHERE = {
     "setup": ("Learner", "Protocol", "Setup"),
     "store": ("Store",),
     "sweeps": ("Result", "measure", "sweep"),
+    "theory.alignment_rate": ("alignment_rate",),
 }
 _MODULES = ("figure7", "inits", "settings", "statistics")
 _HOME = {name: module for module, names in _WHERE.items() for name in names}

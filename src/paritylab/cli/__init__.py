@@ -14,7 +14,7 @@ from paritylab.cli.parser import Parser
 from paritylab.errors import InvalidInput
 
 COMMANDS = (
-    "adaptive", "claims", "curves", "demo", "flow", "fourier", "measure", "merge",
+    "adaptive", "alignment", "claims", "curves", "demo", "flow", "fourier", "measure", "merge",
     "reproduce", "results", "search", "two-stage",
 )
 

@@ -1,0 +1,66 @@
+"""``paritylab alignment``: gradient alignment at initialisation, exactly."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import Any
+
+from paritylab.cli.parser import Parser, add_common, count, print_json
+
+
+def add(commands: Any) -> None:
+    parser: Parser = commands.add_parser(
+        "alignment",
+        help="gradient alignment of a unit or a two-layer network with a parity",
+        description="Compute the initial gradient alignment of Abbe et al. (2024): the mean squared distance between"
+        " the population gradients on a parity and on random labels, over random initial weights.",
+    )
+    parser.add_argument("--init", default="rademacher", help="law of a weight: rademacher, gaussian,"
+                        " perturbed-rademacher:s, uniform-perturbed:s, sparse-rademacher:s, discrete:-2,-1,1,2")
+    parser.add_argument("--d", type=count, default=51, help="number of inputs")
+    parser.add_argument("--degree", type=count, help="degree of the parity (all inputs)")
+    parser.add_argument("--unit", default="threshold", help="threshold, relu, network or hinge-neuron")
+    parser.add_argument("--bias", help="a number, gaussian:0.7, any init, or same")
+    parser.add_argument("--width", type=count, metavar="N", help="hidden units of a network (1)")
+    parser.add_argument("--method", help="integral, lattice, pairs, enumerate or monte-carlo (chosen by the law)")
+    parser.add_argument("--scale", help="factor of the weights: a number, hidden,output or fan-in (1)")
+    parser.add_argument("--loss", default="correlation", help="of a network, for monte-carlo")
+    parser.add_argument("--draws", type=count, default=1000, help="weights drawn by monte-carlo")
+    parser.add_argument("--inputs", type=count, help="inputs for each draw (all up to d = 14, then 2048)")
+    parser.add_argument("--seed", type=count, default=0, help="root of all random numbers")
+    add_common(parser, run)
+
+
+def run(options: argparse.Namespace) -> None:
+    from paritylab.measures.alignment import alignment
+
+    names = ("init", "d", "degree", "unit", "bias", "width", "method", "loss", "draws", "inputs", "seed")
+    settings = {name: getattr(options, name) for name in names}
+    scale = options.scale.split(",") if options.scale and "," in options.scale else options.scale
+    found = alignment(**settings, scale=scale)
+    if options.json:
+        print_json({
+            **settings, "scale": options.scale, "value": found.value, "error": found.error, "method": found.method,
+            "seconds": found.seconds, "log": found.log if math.isfinite(found.log) else None,
+            "exact": None if found.exact is None else str(found.exact), "digits": found.digits, "parts": found.parts,
+        })
+        return
+    degree = options.degree or options.d
+    print(f"alignment of {options.unit} with the degree-{degree} parity of {options.d} inputs, {options.init} weights")
+    print(f"value: {shown(found.value, found.log)}")
+    if found.exact is not None and len(str(found.exact)) < 60:
+        print(f"exact: {found.exact}")
+    print(f"error: {found.error:.2g}")
+    for name, value in found.parts.items():
+        print(f"{name}: {value:.10g}")
+    print(f"method: {found.method}, {found.seconds:.3f} s")
+
+
+def shown(value: float, log: float) -> str:
+    """The value, or its power of ten where it is below the least float.
+
+    >>> shown(0.0, -6938.9), shown(0.25, -1.386)
+    ('10^-3013.526', '0.25')
+    """
+    return f"10^{log / math.log(10):.3f}" if value < 1e-300 and math.isfinite(log) else f"{value:.12g}"

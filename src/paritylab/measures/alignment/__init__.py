@@ -1,0 +1,182 @@
+"""Gradient alignment of Abbe et al. (2024), E |Gamma_f - Gamma_r|^2, exactly and in polynomial time.
+
+f is the parity of ``degree`` of the d inputs, Gamma_f the population gradient at random initial weights and Gamma_r
+the one on random labels. One method for each module; they share ``laws`` (of weights and biases) and ``units``.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from paritylab import inits
+from paritylab.errors import InvalidInput, require, unknown
+from paritylab.measures.alignment import units
+from paritylab.measures.alignment.found import Found
+from paritylab.measures.alignment.laws import Law, bias_law, law, rational
+from paritylab.measures.alignment.montecarlo import PARTS, Sampling
+
+UNITS = ("threshold", "relu", "network", "hinge-neuron")
+METHODS = ("integral", "lattice", "pairs", "enumerate", "monte-carlo")
+CHEAP = 2e5
+"""Additions of big integers that are worth an exact rational."""
+Coefficient = Callable[[units.Unit, int], Found]
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """``value`` with an estimate of its absolute ``error`` (``monte-carlo``: half a 95 % interval).
+
+    ``log`` is the natural logarithm of the value, also where that is below the least float; ``exact`` the value as a
+    rational where known, ``digits`` its certified decimals (``pairs``), ``parts`` what it consists of.
+    """
+
+    value: float
+    error: float
+    method: str
+    seconds: float
+    log: float
+    exact: Fraction | None = None
+    digits: str | None = None
+    parts: dict[str, float] = field(default_factory=dict)
+
+
+def alignment(
+    init: inits.InitLike,
+    d: int,
+    degree: int | None = None,
+    unit: str = "threshold",
+    bias: Any = None,
+    width: int | None = None,
+    method: str | None = None,
+    scale: Any = None,
+    loss: Any = "correlation",
+    draws: int = 1000,
+    inputs: int | None = None,
+    seed: int = 0,
+) -> Alignment:
+    """The alignment of one unit or a two-layer network with the parity of ``degree`` (default: all) of d inputs.
+
+    ``unit``: ``threshold``, E_w (E_x chi 1[w.x + b >= 0])^2 (the paper's eq. 10); ``relu``, the same for ReLU (a
+    gradient by an output weight); ``network``, GAL of sum_i v_i ReLU(w_i.x + b_i) with ``width`` units, all gradients
+    by weights, biases (also if they start at 0) and output weights; ``hinge-neuron``, one coordinate of GAL for the
+    loss max(0, 1 - y ReLU(w.x + b)), of an input in the parity (``parts`` has the others).
+    ``bias``: None or 0, a number, ``gaussian:0.7``, any init, or ``same`` (the weights' law and scale).
+    ``scale`` multiplies weights: a number, two (hidden, output), or ``fan-in``, as the init scales layers.
+    ``method``: None chooses ``lattice`` for discrete weights and ``integral`` for others. ``draws``, ``inputs`` (for
+    each draw) and ``seed`` are for ``monte-carlo``, which takes a network of any ``loss``.
+
+    >>> alignment("rademacher", 7).exact
+    Fraction(25, 1024)
+    >>> f"{alignment('perturbed-rademacher:0.1', 201).value:.8e}"
+    '1.01589213e-05'
+    """
+    start = time.perf_counter()
+    degree = d if degree is None else degree
+    require(isinstance(d, int) and d >= 1, f"d must be a whole number of at least 1, not {d}")
+    require(isinstance(degree, int) and 1 <= degree <= d, f"the degree must be from 1 to d = {d}, not {degree}")
+    if unit not in UNITS:
+        raise unknown("unit", unit, UNITS)
+    require(width is None or unit == "network", "only a network has a width")
+    require(width is None or (isinstance(width, int) and width >= 1), f"the width must be at least 1, not {width}")
+    require(loss == "correlation" or (unit == "network" and method == "monte-carlo"),
+            "a loss is for unit 'network' and method 'monte-carlo'; the others have the correlation loss")
+    weights, width = law(init), width or 1
+    hidden, output = scales(init, d, width, scale)
+    # In units of the scale: z = scale (w.x + b / scale).
+    biases = weights if bias == "same" else bias_law(bias).scaled(1 / rational(hidden))
+    method = method or ("lattice" if weights.discrete else "integral")
+    sampling = Sampling(draws, inputs, seed)
+    if unit == "network" and method == "monte-carlo":
+        from paritylab.measures.alignment.montecarlo import Network, sample_networks
+
+        network = Network(weights, biases.scaled(rational(hidden)), width, hidden, output)
+        parts = sample_networks(network, d, degree, loss, sampling)
+        found = parts.pop("total")
+    else:
+        coefficient = _method(method, weights, biases, d, sampling)
+        parts = _parts(unit, coefficient, d, degree, hidden, output, width, weights)
+        found = parts.pop("total")
+    exact = None if scale == "fan-in" else found.exact  # the scale is rounded
+    values = {name: part.value for name, part in parts.items()}
+    seconds = time.perf_counter() - start
+    return Alignment(found.value, found.absolute_error, method, seconds, found.log_value, exact, found.digits, values)
+
+
+def _parts(
+    unit: str, coefficient: Coefficient, d: int, k: int, hidden: float, output: float, width: int, law: Law
+) -> dict[str, Found]:
+    """The value ("total") and its parts, from the coefficients of steps and ramps."""
+    by_scale = rational(hidden) ** 2
+    if unit == "threshold":
+        return {"total": coefficient(units.THRESHOLD, k)}
+    if unit == "relu":
+        return {"total": coefficient(units.RELU, k).times(by_scale)}
+    if unit == "hinge-neuron":
+        step = units.HINGE.rescaled(rational(hidden))
+        inside = coefficient(step, k - 1)
+        if k == d:
+            return {"total": inside, "all coordinates": inside.times(k)}
+        outside = coefficient(step, k + 1)
+        every = inside.times(k) + outside.times(d - k)
+        return {"total": inside, "a coordinate outside S": outside, "all coordinates": every}
+    square = width * rational(output) ** 2 * (law.mean_square if law.discrete else Fraction(law.second_moment))
+    inside = coefficient(units.THRESHOLD, k - 1).times(k * square)
+    outside = coefficient(units.THRESHOLD, k + 1).times((d - k) * square) if k < d else Found.rational(Fraction(0))
+    biases = coefficient(units.THRESHOLD, k).times(square)
+    outputs = coefficient(units.RELU, k).times(width * by_scale)
+    parts = dict(zip(PARTS, (inside, outside, biases, outputs), strict=True))
+    return {**parts, "total": inside + outside + biases + outputs}
+
+
+def _method(method: str, weights: Law, biases: Law, d: int, sampling: Sampling) -> Coefficient:
+    if method not in METHODS:
+        raise unknown("method", method, METHODS)
+    if method == "integral":
+        from paritylab.measures.alignment.integral import integrate
+
+        require(not weights.discrete, "the integral needs weights with a density; these are discrete: use 'lattice'")
+        return lambda unit, k: integrate(weights, biases, d, k, unit)
+    if method == "lattice":
+        from paritylab.measures.alignment.lattice import lattice_sum
+        from paritylab.measures.alignment.pairs import cost, rational_sum
+
+        require(weights.discrete, "the lattice needs discrete weights; these have a density: use 'integral'")
+        if biases.discrete and cost(weights, d) * len(biases.atoms) <= CHEAP:
+            return lambda unit, k: Found.rational(rational_sum(weights, biases, d, k, unit))
+        return lambda unit, k: lattice_sum(weights, biases, d, k, unit)
+    if method == "pairs":
+        from paritylab.measures.alignment.pairs import pair_sum
+
+        return lambda unit, k: pair_sum(weights, biases, d, k, unit)
+    if method == "enumerate":
+        from paritylab.measures.alignment.enumerate import enumerate_weights
+
+        return lambda unit, k: enumerate_weights(weights, biases, d, k, unit)
+    from paritylab.measures.alignment.montecarlo import sample_weights
+
+    return lambda unit, k: sample_weights(weights, biases, d, k, unit, sampling)
+
+
+def scales(init: inits.InitLike, d: int, width: int, given: Any) -> tuple[float, float]:
+    """The factors of hidden and output weights: 1 unless given.
+
+    >>> scales("gaussian", 4, 25, "fan-in")
+    (0.5, 0.2)
+    """
+    if given is None:
+        return 1.0, 1.0
+    if given == "fan-in":
+        chosen = inits.init(init)
+        return chosen.scale(d, width), chosen.scale(width, 1)
+    try:
+        pair = given if isinstance(given, (tuple, list)) else (given, given)
+        hidden, output = (float(part) for part in pair)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"a scale is a number, two numbers or 'fan-in', not {given!r}") from None
+    require(all(math.isfinite(x) and x > 0 for x in (hidden, output)), f"a scale must be positive, not {given!r}")
+    return hidden, output
