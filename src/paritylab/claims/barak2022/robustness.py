@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from paritylab import Parity, Setup, plots, settings
-from paritylab.claims.barak2022.common import FIXED_8192, Floats, bootstrap, times, times_plot
+from paritylab.claims.barak2022.common import FIXED_8192, Floats, bootstrap, proportion, times, times_plot
 from paritylab.claims.lab import Lab
 from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Interval, Outcome, at_least, at_most
+from paritylab.claims.verdicts import Outcome, at_least, at_most
 from paritylab.statistics import percentile
 from paritylab.sweeps import Result
 
@@ -88,12 +87,6 @@ def horizons(max_steps: int) -> list[int]:
     while limits[0] > 1000:
         limits.insert(0, max(limits[0] // 10, 1000))
     return limits
-
-
-def proportion(count: int, total: int) -> tuple[float, Interval]:
-    """A proportion and its Clopper-Pearson interval."""
-    interval = stats.binomtest(count, total).proportion_ci(method="exact")
-    return count / total, (float(interval.low), float(interval.high))
 
 
 def rows(found: Mapping[Combination, Best]) -> list[dict[str, Any]]:

@@ -8,13 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from paritylab import Parity, Protocol, Setup, figure7, plots, settings
-from paritylab.claims.barak2022.common import Floats, bootstrap
+from paritylab.claims.barak2022.common import Floats, bootstrap, proportion
 from paritylab.claims.lab import Lab
 from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Check, Interval, Outcome, at_least, at_most
+from paritylab.claims.verdicts import Check, Outcome, at_least, at_most
 from paritylab.figure7 import Measured
 from paritylab.progress import Bar
 from paritylab.published import Cell, barak2022_fig8
@@ -45,7 +44,7 @@ def percentiles(lab: Lab) -> Outcome:
     ]
     if any(m.cell.setting == "*i" for m in measured):
         solved = figure7.hopeless_solved(measured)
-        ends = share_interval(solved, 25)
+        ends = proportion(round(25 * solved), 25)[1]
         checks.append(Check("largest share of solved runs, (*i) at B=1, k=3 and 4", solved, "< 0.2", solved < 0.2, ends,
                             ends[0] >= 0.2))
     stated = [m.log_ratio(m.best) for m in certain]
@@ -179,13 +178,7 @@ def within(ratios: Floats, factor: float) -> float:
 def share(name: str, value: float, bound: float, cells: int) -> Check:
     if not cells:
         return at_least(name, None, bound)
-    return at_least(name, value, bound, share_interval(value, cells))
-
-
-def share_interval(value: float, count: int) -> Interval:
-    """The Wilson interval of a share."""
-    interval = stats.binomtest(round(value * count), count).proportion_ci(0.95, method="wilson")
-    return float(interval.low), float(interval.high)
+    return at_least(name, value, bound, proportion(round(value * cells), cells)[1])
 
 
 def statistic(
