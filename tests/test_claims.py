@@ -224,7 +224,8 @@ def test_reproduce_and_show_one_claim(package, capsys):
 @pytest.mark.parametrize("arguments", [
     ["claims", "show"], ["claims", "tell", "x"], ["claims", "--paper", "smith1999"], ["claims", "show", "nothing"],
     ["reproduce"], ["reproduce", "nothing"], ["reproduce", FAST, "--quick", "--full"],
-    ["reproduce", FAST, "--engine", "abacus"], ["merge", "nowhere"],
+    ["reproduce", FAST, "--engine", "abacus"],
+    ["reproduce", FAST, "--seed", "-1"], ["reproduce", FAST, "--threads", "0"], ["merge", "nowhere"],
 ])
 def test_mistakes_are_one_line_and_exit_2(arguments, tmp_path, capsys):
     assert main([*arguments, "--out", str(tmp_path)]) == 2

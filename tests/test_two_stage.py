@@ -120,7 +120,8 @@ def test_theorems_and_random_search_as_commands(arguments, name, expected, capsy
 
 
 @pytest.mark.parametrize(
-    "arguments", [["two-stage", "--n", "30"], ["adaptive", "--batch", "99"], ["search", "--k", "99"]]
+    "arguments", [["two-stage", "--n", "30"], ["two-stage", "--seed", "-1"], ["adaptive", "--batch", "99"],
+                  ["adaptive", "--seed", "-1"], ["search", "--k", "99"]]
 )
 def test_these_commands_refuse_in_one_line(arguments, capsys, tmp_path):
     assert main([*arguments, "--out", str(tmp_path)]) == 2

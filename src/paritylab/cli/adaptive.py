@@ -33,6 +33,7 @@ def run(options: argparse.Namespace) -> None:
     from paritylab.theory.adaptive_sgd import horizon, train
 
     require(options.nets <= 10**6, f"--nets must be at most 10^6, not {options.nets}")
+    require(options.seed >= 0, f"--seed must be at least 0, not {options.seed}")
     steps = horizon(options.block, options.k, options.epsilon, options.delta)
     trained = train(options.block, options.k, options.nets, options.batch, options.epsilon, options.delta, steps,
                     options.seed)

@@ -46,10 +46,10 @@ def run(options: argparse.Namespace) -> None:
         return export(able, options)
     done = []
     for number, claim in enumerate(able, 1):
-        print(f"[{number}/{len(able)}] {claim.id}: {claim.title}; {estimate(claim, options.size, options.out)}",
-              file=sys.stderr, flush=True)
         lab = Lab(options.size, options.out, options.seed, options.engine, options.threads,
                   False if options.json else None)
+        print(f"[{number}/{len(able)}] {claim.id}: {claim.title}; {estimate(claim, options.size, options.out)}",
+              file=sys.stderr, flush=True)
         result = reproduce(claim, lab, options.record)
         done.append({**result.result, "files": [str(path) for path in result.files]})
         if not options.json:

@@ -33,6 +33,7 @@ def run(options: argparse.Namespace) -> None:
     from paritylab.theory import two_stage
 
     require(options.batch >= 1, f"--batch must be at least 1, not {options.batch}")
+    require(options.seed >= 0, f"--seed must be at least 0, not {options.seed}")
     support, generator = range(options.k), np.random.default_rng(options.seed)
     start = two_stage.initialise(options.n, options.k, options.width, generator)
     layer = two_stage.first_step(start, support, options.samples, generator)
