@@ -275,6 +275,12 @@ def test_the_sign_gap_is_the_definition_from_n_3k_minus_2_on():
         assert bool(low <= high + 1e-15) == has == (n >= 3 * k - 2)
 
 
+def test_the_threshold_stands_errors_of_almost_a_quarter_of_the_gap_and_no_more():
+    worst = np.array([1 - 0.249, -(1 - 0.249), 0.5 + 0.249, -(0.5 + 0.249)])  # a gap of 1 at the first two
+    assert recover_support(worst, 1.0) == [0, 1]
+    assert recover_support([0.749, 0.751], 1.0) == [1]
+
+
 def test_the_support_is_recovered_from_any_estimate_within_a_quarter_of_the_gap():
     gradient = population_gradient(np.ones(31), range(4)).weights
     gamma = abs(majority_coefficient(31, 3)) / 2
