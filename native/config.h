@@ -16,6 +16,7 @@ struct Config {
     Family family;
     int inputs;
     int width;
+    bool bias;  // false: there are no b and c, which stay 0
     Activation activation;
     std::vector<float> activation_params;
 

@@ -185,10 +185,10 @@ NB_MODULE(_lanes, m) {
                             float decay_coupled, float decay_plain, int64_t sample, bool replacement,
                             int64_t eval_every, int64_t eval_size, bool eval_fresh,
                             int64_t allowed_errors, int consecutive, bool keep_params, int threads,
-                            const std::string& isa, const std::string& layout,
+                            bool bias, const std::string& isa, const std::string& layout,
                             std::optional<std::tuple<std::vector<int64_t>, int64_t, bool>> trace) {
             Config config{
-                .family = parse_family(family), .inputs = n, .width = width,
+                .family = parse_family(family), .inputs = n, .width = width, .bias = bias,
                 .activation = parse_activation(activation), .activation_params = std::move(activation_params),
                 .loss = parse_loss(loss), .loss_params = std::move(loss_params), .batch = batch, .schedule = {},
                 .rates = {rates.first, rates.second}, .decay_coupled = decay_coupled, .decay_plain = decay_plain,
@@ -207,7 +207,8 @@ NB_MODULE(_lanes, m) {
            "activation_params"_a, "loss"_a, "loss_params"_a, "schedule"_a.none() = nb::none(), "rates"_a,
            "decay_coupled"_a, "decay_plain"_a, "sample"_a, "replacement"_a, "eval_every"_a,
            "eval_size"_a, "eval_fresh"_a, "allowed_errors"_a, "consecutive"_a, "keep_params"_a, "threads"_a,
-           "isa"_a = "auto", "layout"_a = "auto", "trace"_a.none() = nb::none(),
+           "bias"_a = true, "isa"_a = "auto", "layout"_a = "auto", "trace"_a.none() = nb::none(),
+           "bias: whether there are b and c; without them those given must be 0. "
            "trace: (steps, runs, train) to record curves of so many runs, of tags 0, 1, ..., and not to judge them.")
         .def("add", &add, "tag"_a, "key"_a, "W"_a, "b"_a, "u"_a, "c"_a, "lr"_a, "tau"_a, "flip"_a, "mask"_a,
              "max_steps"_a, "Puts copies of these runs at the end of the stock.")

@@ -67,13 +67,14 @@ public:
             const vf moved = fma(amount, standard_normal(random_bits(leaf, element)), theta);
             theta = select(where & (amount != 0.0f), moved, theta);
         };
-        const auto leaf = [&](uint32_t number) { return fold_in(key, broadcast(number)); };  // b, W, c, u
-        const Key<vu> leaves[] = {leaf(0), leaf(1), leaf(2), leaf(3)};
+        const auto leaf = [&](uint32_t number) { return fold_in(key, broadcast(number)); };
+        const uint32_t biases = config_.bias;  // the arrays are numbered b, W, c, u, or W, u where there are no biases
+        const Key<vu> leaves[] = {leaf(0), leaf(biases), leaf(2), leaf(1 + 2 * biases)};
         for (const Tile& tile : tiles_) {
             for (int i = 0; i < tile.units; ++i) {
                 const vu unit = L::unit_index(tile.first + i);
                 const vi valid = L::valid(tile.first + i, config_.width);
-                kick(theta_.b[tile.first + i], leaves[0], unit, size[0], valid);
+                if (config_.bias) kick(theta_.b[tile.first + i], leaves[0], unit, size[0], valid);
                 for (int j = 0; j < config_.inputs; ++j) {
                     const vu element = unit + static_cast<uint32_t>(j) * static_cast<uint32_t>(config_.width);
                     kick(weights(tile)[j * tile.units + i], leaves[1], element, size[0], valid);
@@ -81,7 +82,7 @@ public:
                 if (config_.family == Family::mlp) kick(theta_.u[tile.first + i], leaves[3], unit, size[1], valid);
             }
         }
-        if (config_.family == Family::mlp) kick(theta_.c, leaves[2], vu{}, size[1], vi{} == 0);
+        if (config_.family == Family::mlp && config_.bias) kick(theta_.c, leaves[2], vu{}, size[1], vi{} == 0);
     }
 
 private:
@@ -112,12 +113,12 @@ private:
     // W is the tiles' business. Nothing needs the old values any more: g is made.
     void move_all_but_weights(const Update (&update)[2]) {
         const int vectors = L::vectors(config_.width);
-        for (int v = 0; v < vectors; ++v) theta_.b[v] = update[0](theta_.b[v], gradient_.b[v]);
+        for (int v = 0; config_.bias && v < vectors; ++v) theta_.b[v] = update[0](theta_.b[v], gradient_.b[v]);
         if (config_.family != Family::mlp) return;
         for (int v = 0; v < vectors; ++v) theta_.u[v] = update[1](theta_.u[v], gradient_.u[v]);
         const int last = vectors - 1;
         theta_.u[last] = select(L::valid(last, config_.width), theta_.u[last], vf{});
-        theta_.c = update[1](theta_.c, gradient_.c);
+        if (config_.bias) theta_.c = update[1](theta_.c, gradient_.c);
     }
 
     void clear_gradient() {

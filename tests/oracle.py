@@ -159,7 +159,7 @@ def forward(network, params, x):
 def mlp_gradient(network, params, x, loss_spec, y):
     values, slopes = [x], []
     for layer in params[:-1]:
-        value, slope = activation(network.activation.spec, values[-1] @ layer["w"] + layer["b"])
+        value, slope = activation(network.activation.spec, values[-1] @ layer["w"] + layer.get("b", 0.0))
         values.append(value)
         slopes.append(slope)
     f = forward(network, params, x)
@@ -231,7 +231,7 @@ def transformer(network, p, x):
 
 def mlp(network, params, x):
     for layer in params[:-1]:
-        x = activation(network.activation.spec, x @ layer["w"] + layer["b"])[0]
+        x = activation(network.activation.spec, x @ layer["w"] + layer.get("b", 0.0))[0]
     out = (x @ params[-1]["w"])[:, 0]
     return out + params[-1]["b"][0] if "b" in params[-1] else out
 

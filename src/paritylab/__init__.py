@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     from paritylab.optimisers import Adam as Adam
     from paritylab.optimisers import Optax as Optax
     from paritylab.optimisers import SignSGD as SignSGD
+    from paritylab.problems import LeakyParity as LeakyParity
     from paritylab.problems import Parity as Parity
+    from paritylab.problems import Polynomial as Polynomial
     from paritylab.races import Race as Race
     from paritylab.races import race as race
     from paritylab.records import Records as Records
@@ -59,7 +61,7 @@ _WHERE = {
     "measures.alignment": ("alignment",),
     "networks": ("MLP", "DisjointPolyNet", "Network", "Neuron", "PolyNet", "Transformer"),
     "optimisers": ("SGD", "Adam", "Optax", "SignSGD"),
-    "problems": ("Parity",),
+    "problems": ("LeakyParity", "Parity", "Polynomial"),
     "races": ("Race", "race"),
     "records": ("Records",),
     "setup": ("Learner", "Protocol", "Setup"),

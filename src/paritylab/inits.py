@@ -42,7 +42,8 @@ class Init:
 
     ``sample(key, shape)`` draws unscaled weights, ``characteristic(t)`` is their characteristic function E exp(itw)
     (None where weights of one unit depend on each other), ``scale(fan_in, fan_out)`` the factor of a layer. With
-    ``fixed`` every run starts from the weights that ``jax.random.key(fixed)`` gives.
+    ``fixed`` every run starts from the weights that ``jax.random.key(fixed)`` gives. The last layer of a network with
+    several follows the law ``output``, if there is one.
     """
 
     spec: str
@@ -52,6 +53,7 @@ class Init:
     mirrored: bool = field(default=False, repr=False)
     biased: bool = field(default=True, repr=False)
     fixed: int | None = field(default=None, repr=False)
+    output: Init | None = field(default=None, compare=False, repr=False)
 
     def dense(self, key: Any, fan_in: int, fan_out: int) -> dict[str, Any]:
         """Weights (fan_in, fan_out) and biases (fan_out,) of one layer."""
@@ -63,7 +65,10 @@ class Init:
     def layers(self, key: Any, sizes: tuple[int, ...]) -> Layers:
         """The layers of a network with these sizes, input first; pairs of units mirrored where the law says so."""
         keys = jax.random.split(key, len(sizes) - 1)
-        layers = [self.dense(k, a, b) for k, a, b in zip(keys, sizes[:-1], sizes[1:], strict=True)]
+        laws: list[Init] = [self] * (len(sizes) - 1)
+        if self.output is not None and len(laws) > 1:
+            laws[-1] = self.output
+        layers = [law.dense(k, a, b) for law, k, a, b in zip(laws, keys, sizes[:-1], sizes[1:], strict=True)]
         return mirror(layers) if self.mirrored else layers
 
 
@@ -204,11 +209,42 @@ def sphere(radius: float = 1.0) -> Init:
     return Init(specs.render("sphere", (radius,)), _sphere, None, lambda fan_in, fan_out: radius, biased=False)
 
 
+def mean_field(radius: float = 1.0, share: float = 0.5) -> Init:
+    """glasgow2023's start of f = (1/p) sum_j a_j relu(w_j . x): w_j on the sphere of this radius, a_j = +-radius.
+
+    Output weights are a_j / p, positive with probability ``share``; biases 0.
+    """
+    require(radius > 0, f"the radius must be positive, not {radius:g}")
+    require(0 <= share <= 1, f"the share of positive output weights must be in [0, 1], not {share:g}")
+
+    def signs(key: Any, shape: tuple[int, ...]) -> Any:
+        return jnp.where(jax.random.uniform(key, shape) < share, 1.0, -1.0)
+
+    output = Init("signs", signs, None, lambda fan_in, fan_out: radius / fan_in, biased=False)
+    spec = specs.render("mean-field", (radius,) if share == 0.5 else (radius, share))
+    return replace(sphere(radius), spec=spec, output=output)
+
+
 def mirrored(law: str | Init | Sampler) -> Init:
     """The given law, with the last hidden layer's units in pairs of opposite output sign: the network starts at 0."""
     base = init(law)
     require(base.fixed is None, f"write a fixed and mirrored law as 'fixed:{base.fixed} mirrored ...', in this order")
     return replace(base, spec=f"mirrored {base.spec}", mirrored=True)
+
+
+def released(law: str | Init) -> Init:
+    """A law of abbe2024 at the scale of the authors' code, which divides by the *sample* variance of a list of points.
+
+    So the weights of ``discrete`` laws and of sparsities 1/2 and 1/5 (lists of four and five points) have variances
+    3/4, 3/4 and 4/5 of 1/fan_in; the other laws are as in the paper.
+
+    >>> released("discrete:-2,-1,1,2").scale(50, 1)**2 * 2.5 * 50
+    0.75
+    """
+    base = init(law)
+    points = base.spec.count(",") + 1 if base.spec.startswith("discrete:") else RELEASED_POINTS.get(base.spec)
+    factor = math.sqrt(1 - 1 / points) if points else 1.0
+    return replace(base, spec=f"released {base.spec}", scale=lambda a, b: factor * base.scale(a, b))
 
 
 def fixed(law: str | Init | Sampler, number: int) -> Init:
@@ -232,6 +268,7 @@ def custom(sample: Sampler, characteristic: Characteristic | None = None, scale:
     return Init(name, sample, characteristic, scale or fan_in_scale(1.0))
 
 
+RELEASED_POINTS = {"sparse-rademacher:0.5": 4, "sparse-rademacher:0.2": 5}
 LAWS: dict[str, tuple[Callable[..., Init], int, int]] = {
     "torch": (torch, 0, 0),
     "xavier": (xavier, 0, 0),
@@ -245,6 +282,7 @@ LAWS: dict[str, tuple[Callable[..., Init], int, int]] = {
     "sparse-rademacher": (sparse_rademacher, 1, 1),
     "discrete": (discrete, 1, 999),
     "sphere": (sphere, 0, 1),
+    "mean-field": (mean_field, 0, 2),
 }
 
 
@@ -252,7 +290,8 @@ def init(given: str | Init | Sampler) -> Init:
     """The init a user means by a spec such as ``perturbed-rademacher:0.1``, or by a sampler of their own.
 
     A leading ``mirrored`` asks for pairs of opposite output sign, a leading ``fixed:number`` for one start for all
-    runs: ``mirrored kaiming``, ``fixed:3 torch``, ``fixed:3 mirrored kaiming``.
+    runs: ``mirrored kaiming``, ``fixed:3 torch``, ``fixed:3 mirrored kaiming``. A leading ``released`` asks for the
+    scale of abbe2024's code: ``released discrete:-2,-1,1,2``.
 
     >>> init("discrete:-2,-1,1,2").spec
     'discrete:-2,-1,1,2'
@@ -264,6 +303,8 @@ def init(given: str | Init | Sampler) -> Init:
         return custom(given)
     if given.startswith("mirrored "):
         return mirrored(given.removeprefix("mirrored "))
+    if given.startswith("released "):
+        return released(given.removeprefix("released "))
     if given.startswith("fixed:"):
         number, _, law = given.removeprefix("fixed:").partition(" ")
         require(number.isdecimal(), f"init {given!r}: write a fixed start as 'fixed:3 torch', with a whole number")

@@ -5,25 +5,29 @@
     paritylab merge records                                                 # here: into the store
 
 Tasks of one chain are done in order, and a chain ends with the first task whose median run is unsolved: a curve over n
-stops where its points leave the axis.
+stops where its points leave the axis. Training curves (CurveTask) that can train together do so.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+import jax
 import numpy as np
 
-from paritylab import engines
+from paritylab import __version__, engines
+from paritylab.engines.curves import SERIES, Curves, curves_each, stepping
 from paritylab.errors import InvalidInput, require
 from paritylab.files import load_arrays, save_arrays
 from paritylab.records import COLUMNS, SOLVED, Records
@@ -46,25 +50,117 @@ class Task:
         return f"{self.setup.id}-{self.seed}-{self.runs}"
 
 
-def to_text(tasks: Sequence[Task]) -> str:
+@dataclass(frozen=True)
+class Recorded:
+    """How training curves are recorded: the options of :func:`paritylab.curves` that decide what they hold."""
+
+    steps: int | tuple[int, ...]
+    every: int | None = None
+    runs: tuple[int, ...] = (0,)
+    weights: bool = False
+    train: bool = False
+    stop: float | None = None
+    loss: str | None = None
+
+    def options(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class CurveTask:
+    """Training curves of a Setup."""
+
+    setup: Setup
+    seed: int
+    how: Recorded
+
+    def name_on(self, engine: str) -> str:
+        """The name of the file that keeps them, by the engine that made them."""
+        how = {name: value for name, value in self.how.options().items() if value is not None or name == "every"}
+        return kept_name("curves", {"setup": self.setup.id, "engine": engine, **how}, self.seed)
+
+    @property
+    def name(self) -> str:
+        return self.name_on(engines.choose(self.setup))
+
+
+def kept_name(name: str, parameters: Mapping[str, Any], seed: int) -> str:
+    """The name of the file that keeps a result with these parameters."""
+    key = json.dumps([name, dict(parameters), seed, __version__], sort_keys=True)
+    return f"{name}-{hashlib.blake2b(key.encode(), digest_size=12).hexdigest()}"
+
+
+def to_text(tasks: Sequence[Task | CurveTask]) -> str:
     """The tasks as JSON."""
-    rows = [{"setup": t.setup.to_json(), "seed": t.seed, "runs": t.runs, "chain": t.chain} for t in tasks]
+    rows = [{"setup": t.setup.to_json(), "seed": t.seed}
+            | ({"curves": t.how.options()} if isinstance(t, CurveTask) else {"runs": t.runs, "chain": t.chain})
+            for t in tasks]  # fmt: skip
     return json.dumps({"format": FORMAT, "tasks": rows}, indent=1) + "\n"
 
 
-def from_text(text: str) -> list[Task]:
+def from_text(text: str) -> list[Task | CurveTask]:
     try:
         document = json.loads(text)
         require(isinstance(document, dict) and document.get("format") == FORMAT, f"not of format {FORMAT}")
-        rows = document["tasks"]
-        return [Task(Setup.from_json(row["setup"]), int(row["seed"]), int(row["runs"]), row["chain"]) for row in rows]
+        return [_task(row) for row in document["tasks"]]
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidInput(f"not a file of tasks: {error}") from error
 
 
+def _task(row: dict[str, Any]) -> Task | CurveTask:
+    setup, seed = Setup.from_json(row["setup"]), int(row["seed"])
+    if "curves" not in row:
+        return Task(setup, seed, int(row["runs"]), row["chain"])
+    options: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in row["curves"].items()
+    }
+    return CurveTask(setup, seed, Recorded(**options))
+
+
+def record(tasks: Sequence[CurveTask], directory: Path, progress: bool | None = None, **options: Any) -> None:
+    """Make the curves of tasks that are recorded alike, and keep them in a directory."""
+    how = tasks[0].how
+    engine = options.pop("engine", "auto")
+    groups: dict[object, list[CurveTask]] = {}
+    for task in tasks:  # nothing is gained on a CPU by training together: there, keep each when it is done
+        groups.setdefault(task if jax.default_backend() == "cpu" else stepping(task.setup), []).append(task)
+    for group in groups.values():
+        setups = [task.setup for task in group]
+        start = time.perf_counter()
+        made = curves_each(setups, **how.options(), seed=group[0].seed, engine=engine, progress=progress, **options)
+        seconds = (time.perf_counter() - start) / len(group)
+        directory.mkdir(parents=True, exist_ok=True)
+        for task, curves in zip(group, made, strict=True):
+            chosen = engines.choose(task.setup, engine)
+            about = {"engine": np.array(engines.label(chosen)), "seconds": np.array(seconds)}
+            save_arrays(directory / f"{task.name_on(chosen)}.npz", curve_arrays(curves) | about)
+
+
+def curve_arrays(curves: Curves) -> dict[str, np.ndarray]:
+    """Curves as named arrays."""
+    arrays = {name: value for name in SERIES if (value := getattr(curves, name)) is not None}
+    leaves = jax.tree.leaves(curves.weights)
+    return {"steps": curves.steps} | arrays | {f"weights{i}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
+
+
+def read_curves(path: Path, setup: Setup) -> tuple[Curves, str, float]:
+    """Kept curves, the engine that made them and its seconds; OSError or ValueError if not there or damaged."""
+    arrays = load_arrays(path)
+    engine, seconds = str(arrays.pop("engine", "jax")), float(arrays.pop("seconds", 0.0))
+    leaves = [arrays.pop(f"weights{i}") for i in range(len(arrays)) if f"weights{i}" in arrays]
+    structure = jax.tree.structure(jax.eval_shape(setup.params, jax.random.key(0)))
+    curves = Curves(**arrays, weights=jax.tree.unflatten(structure, leaves) if leaves else None)
+    return curves, engine, seconds
+
+
 def work(text: str, directory: Path, deadline: float) -> int:
     """Do tasks whose chains belong together, one program after the other; returns how many are left at the deadline."""
-    tasks = from_text(text)
+    everything = from_text(text)
+    if drawn := [task for task in everything if isinstance(task, CurveTask)]:
+        missing = [task for task in drawn if not (directory / f"{task.name}.npz").exists()]
+        if missing:
+            record(missing, directory, progress=False)
+    tasks = [task for task in everything if isinstance(task, Task)]
     ended: set[str] = set()
     left = 0
     waiting = [task for task in tasks if not _done(task, directory, ended)]
@@ -133,11 +229,12 @@ def read_records(path: Path) -> tuple[Setup, str, Records, int]:
         raise InvalidInput(f"{path} does not hold records: {error}") from error
 
 
-def _batches(tasks: Sequence[Task]) -> list[list[Task]]:
-    """Tasks that should be done by one process: chains that share a program, transitively."""
-    groups: list[tuple[set[object], list[Task]]] = []
+def _batches(tasks: Sequence[Task | CurveTask]) -> list[list[Task | CurveTask]]:
+    """Tasks that should be done by one process: chains that share a program, transitively; curves recorded alike."""
+    groups: list[tuple[set[object], list[Task | CurveTask]]] = []
     for task in tasks:
-        marks: set[object] = {task.chain or task.name, task.setup.program}
+        marks: set[object] = {(task.how, stepping(task.setup), task.seed)} if isinstance(task, CurveTask) else {
+            task.chain or task.name, task.setup.program}  # fmt: skip
         touched = [group for group in groups if group[0] & marks]
         groups = [group for group in groups if not group[0] & marks]
         joined = [member for group in touched for member in group[1]]
@@ -168,7 +265,7 @@ def main() -> int:
         running = {pool.submit(work, to_text(batch), options.records, deadline): batch for batch in batches}
         for done in as_completed(running):
             left += done.result()
-            chain = running[done][0].chain or running[done][0].name
+            chain = getattr(running[done][0], "chain", "") or running[done][0].name
             print(f"{time.time() - start:7.1f} s  {chain}: {done.result()} tasks left", flush=True)
     print(f"{len(list(options.records.glob('*.npz')))} record files, {left} tasks left")
     return 0

@@ -116,7 +116,7 @@ class Setup:
         shape = (learner.batch, problem.n)
         key = jax.random.key(0)
         drawn = _tried("the inputs failed", lambda: problem.draw(key, learner.batch))
-        x = _tried("the inputs failed", lambda: problem.signs(jax.numpy.zeros(drawn.shape, drawn.dtype)))
+        x = _tried("the inputs failed", lambda: problem.signs(jax.numpy.zeros(drawn.shape, drawn.dtype), problem.mask))
         require(x.shape == shape, f"inputs must return an array of shape {shape}, not {x.shape}")
         name = f"network {type(learner.network).__name__}"
         where = f"{name} failed on inputs of shape {shape}"
@@ -164,6 +164,8 @@ CLASSES: dict[str, type] = {
     "learner": Learner,
     "protocol": Protocol,
     "parity": problems.Parity,
+    "polynomial": problems.Polynomial,
+    "leaky-parity": problems.LeakyParity,
     "mlp": networks.MLP,
     "neuron": networks.Neuron,
     "polynet": networks.PolyNet,
@@ -184,7 +186,8 @@ def encode(value: Any) -> Any:
         return value.spec
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         kind = NAMES.get(type(value)) or specs.fingerprint(type(value))
-        body = {f.name: encode(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        fields = (f for f in dataclasses.fields(value) if not _is_late_default(f, getattr(value, f.name)))
+        body = {f.name: encode(getattr(value, f.name)) for f in fields}
         return {"type": kind, **body}
     if isinstance(value, (tuple, list)):
         return [encode(item) for item in value]
@@ -198,6 +201,11 @@ def encode(value: Any) -> Any:
     if callable(value):
         return specs.fingerprint(value)
     raise InvalidInput(f"a Setup cannot hold {value!r}")
+
+
+def _is_late_default(field: dataclasses.Field[Any], value: Any) -> bool:
+    """Whether a field that came later (``metadata={"late": True}``) has its default: ids of before stay as they are."""
+    return bool(field.metadata.get("late")) and value == field.default
 
 
 def decode(value: Any) -> Any:

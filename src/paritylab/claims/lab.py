@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from paritylab import __version__
 from paritylab.claims.evidence import SIZES
 from paritylab.cost import step_flops
 from paritylab.errors import require, unknown
 from paritylab.files import load_arrays, save_arrays
-from paritylab.offload import Task
+from paritylab.offload import CurveTask, Task, kept_name
 from paritylab.records import SOLVED, Records
 
 if TYPE_CHECKING:
@@ -56,7 +53,7 @@ class Lab:
         engine: str = "auto",
         threads: int | None = None,
         progress: bool | None = None,
-        plan: list[Task] | None = None,
+        plan: list[Task | CurveTask] | None = None,
     ) -> None:
         if size not in SIZES:
             raise unknown("size", size, SIZES)
@@ -71,6 +68,7 @@ class Lab:
         self.runs = 0
         self.reused = 0
         self.recalled = 0
+        self.recalled_seconds = 0.0
         self._reduced = False
 
     @property
@@ -174,42 +172,62 @@ class Lab:
         runs: int | Sequence[int] = 10,
         weights: bool = False,
         train: bool = False,
+        stop: float | None = None,
+        loss: str | None = None,
     ) -> Curves:
         """As :func:`paritylab.curves`, kept on disk."""
-        import jax
+        return self.curves_each([setup], steps, every, runs, weights, train, stop, loss)[0]
 
+    def curves_each(
+        self,
+        setups: Sequence[Setup],
+        steps: int | Sequence[int],
+        every: int | None = None,
+        runs: int | Sequence[int] = 10,
+        weights: bool = False,
+        train: bool = False,
+        stop: float | None = None,
+        loss: str | None = None,
+    ) -> list[Curves]:
+        """As :func:`paritylab.curves_each`, kept on disk one by one; those of any engine are used."""
         from paritylab import engines
-        from paritylab.engines.curves import Curves, curves
+        from paritylab.offload import Recorded, read_curves, record
 
-        numbers = list(range(runs)) if isinstance(runs, int) else [int(run) for run in runs]
-        chosen = engines.choose(setup, self.engine)
-        asked = steps if isinstance(steps, int) else [int(step) for step in steps]
-        shapes = jax.eval_shape(setup.params, jax.random.key(0))
-        names = [name for name in Curves.__dataclass_fields__ if name != "weights"]
+        numbers = tuple(range(runs)) if isinstance(runs, int) else tuple(int(run) for run in runs)
+        asked = steps if isinstance(steps, int) else tuple(int(step) for step in steps)
+        how = Recorded(asked, every, numbers, weights, train, stop, loss)
+        directory = self.out / "kept"
 
-        def make() -> dict[str, np.ndarray]:
-            made = curves(setup, asked, every, numbers, self.seed, chosen, self.threads, weights, train, self.progress)
-            arrays = {name: value for name in names if (value := getattr(made, name)) is not None}
-            leaves = jax.tree.leaves(made.weights) if weights else []
-            return arrays | {f"weights{i}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
+        def recall(task: CurveTask) -> tuple[Curves, str, float] | None:
+            chosen = engines.choose(task.setup, self.engine)
+            for engine in dict.fromkeys((chosen, "lanes", "jax")):
+                with contextlib.suppress(FileNotFoundError, ValueError):  # a damaged file is replaced
+                    return read_curves(directory / f"{task.name_on(engine)}.npz", task.setup)
+            return None
 
-        key = {"setup": setup.id, "engine": chosen, "steps": asked, "every": every, "runs": numbers,
-               "weights": weights, "train": train}
-        arrays = self.kept("curves", key, make)
-        points = arrays["steps"]
-        self.count(setup, chosen, len(numbers), len(numbers) * int(points[-1]))
-        leaves = [arrays.pop(f"weights{i}") for i in range(len(arrays)) if f"weights{i}" in arrays]
-        structure = jax.tree.structure(shapes)
-        return Curves(**{name: arrays.get(name) for name in names},  # pyright: ignore[reportArgumentType]
-                      weights=jax.tree.unflatten(structure, leaves) if leaves else None)
+        tasks = [CurveTask(setup, self.seed, how) for setup in setups]
+        missing = [task for task in tasks if recall(task) is None]
+        self.recalled += len(tasks) - len(missing)
+        if missing and self.plan is not None:
+            self.plan += missing
+            raise Planned
+        if missing:
+            record(missing, directory, self.progress, engine=self.engine, threads=self.threads)
+        found = []
+        for task in tasks:
+            kept = recall(task)
+            assert kept is not None
+            curves, engine, seconds = kept
+            self.recalled_seconds += seconds if task not in missing else 0
+            self.count(task.setup, engine, len(numbers), len(numbers) * int(curves.steps[-1]))
+            found.append(curves)
+        return found
 
     def kept(
         self, name: str, parameters: Mapping[str, Any], make: Callable[[], Mapping[str, np.ndarray]]
     ) -> dict[str, np.ndarray]:
         """Arrays that took long to compute: from disk if these parameters (and the seed) were tried before."""
-        key = json.dumps([name, dict(parameters), self.seed, __version__], sort_keys=True)
-        digest = hashlib.blake2b(key.encode(), digest_size=12).hexdigest()
-        path = self.out / "kept" / f"{name}-{digest}.npz"
+        path = self.out / "kept" / f"{kept_name(name, parameters, self.seed)}.npz"
         with contextlib.suppress(FileNotFoundError, ValueError):  # a damaged file is replaced
             arrays = load_arrays(path)
             self.recalled += 1

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Method = Callable[[Lab], Outcome]
 
 PAPERS = ("barak2022", "abbe2024", "glasgow2023", "daniely2020")
-EXECUTABLE = ("barak2022",)
+EXECUTABLE = ("barak2022", "abbe2024", "glasgow2023", "daniely2020")
 """The papers whose claims can be run; ``paritylab.claims.<paper>`` holds the functions that do."""
 
 _METHODS: dict[str, Method] = {}

@@ -117,7 +117,7 @@ def _result(claim: Claim, lab: Lab, outcome: Outcome, seconds: float) -> dict[st
         "model_steps": lab.model_steps,
         "flops": lab.flops,
         "engines": sorted(lab.engines),
-        "seconds": round(seconds, 2),
+        "seconds": round(seconds + lab.recalled_seconds, 2),
         "versions": {"paritylab": __version__, "python": platform.python_version()}
         | {name: metadata.version(name) for name in ("jax", "numpy", "scipy")},
         "hardware": hardware(),

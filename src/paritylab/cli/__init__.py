@@ -14,8 +14,8 @@ from paritylab.cli.parser import Parser
 from paritylab.errors import InvalidInput
 
 COMMANDS = (
-    "adaptive", "alignment", "claims", "curves", "demo", "flow", "fourier", "measure", "merge",
-    "reproduce", "results", "search", "two-stage",
+    "adaptive", "alignment", "atlas", "claims", "curves", "demo", "flow", "fourier", "leaky", "measure", "merge",
+    "reproduce", "results", "search", "two-stage", "xor",
 )
 
 

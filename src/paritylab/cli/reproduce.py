@@ -66,11 +66,11 @@ def export(claims: list[Any], options: argparse.Namespace) -> None:
     from paritylab.claims.lab import Lab, Planned
     from paritylab.claims.registry import method
     from paritylab.files import write_atomically
-    from paritylab.offload import Task, to_text
+    from paritylab.offload import CurveTask, Task, to_text
 
-    tasks: list[Task] = []
+    tasks: list[Task | CurveTask] = []
     for claim in claims:
-        plan: list[Task] = []
+        plan: list[Task | CurveTask] = []
         lab = Lab(options.size, options.out, options.seed, options.engine, options.threads, False, plan)
         try:
             tries = method(claim)
@@ -81,7 +81,8 @@ def export(claims: list[Any], options: argparse.Namespace) -> None:
             tasks += [task for task in plan if task.name not in known]
     options.export.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(options.export, to_text(tasks).encode())
-    document = {"tasks": len(tasks), "runs": sum(task.runs for task in tasks), "file": str(options.export)}
+    runs = sum(len(task.how.runs) if isinstance(task, CurveTask) else task.runs for task in tasks)
+    document = {"tasks": len(tasks), "runs": runs, "file": str(options.export)}
     if options.json:
         print_json(document)
     else:

@@ -14,15 +14,19 @@ import numpy as np
 
 from paritylab.engines import choose, loop
 from paritylab.engines.evaluation import Evaluation
-from paritylab.engines.gradient import MOST_UPDATES
+from paritylab.engines.gradient import MOST_ORDERED, MOST_UPDATES
 from paritylab.engines.jax_engine import accurate_products, all_finite, default_slots
 from paritylab.engines.lanes import LanesPool
-from paritylab.engines.slots import Slots, entering, make_moves
+from paritylab.engines.slots import ACTIVE, Slots, entering, make_moves
 from paritylab.engines.work import Job, Queue
 from paritylab.errors import InvalidInput, require
+from paritylab.losses import Loss, LossLike
+from paritylab.losses import loss as as_loss
 from paritylab.progress import Bar
+from paritylab.records import CENSORED
 from paritylab.setup import Setup
 
+SERIES = ("accuracy", "loss", "train_accuracy", "train_loss")
 MOST_BYTES = 4 * 10**9
 """The most memory the weights of all runs and points may take."""
 
@@ -70,6 +74,8 @@ def curves(
     weights: bool = False,
     train: bool = False,
     progress: bool | None = None,
+    stop: float | None = None,
+    loss: LossLike | None = None,
 ) -> Curves:
     """Loss and accuracy of runs at chosen steps; runs go on when solved.
 
@@ -84,6 +90,9 @@ def curves(
         weights: whether to keep the params at each point.
         train: whether to look at the training sample too, where it is finite.
         progress: whether to show a progress bar; where someone is watching unless said.
+        stop: a run ends at the first point where its loss on the finite sample is below this; its later points repeat
+            that one. Implies ``train``.
+        loss: the loss to report, if not the one that is trained.
 
     >>> from paritylab.problems import Parity
     >>> curves(Setup(Parity(n=8, k=2)), steps=20, every=10).steps
@@ -91,22 +100,88 @@ def curves(
     >>> curves(Setup(Parity(n=8, k=2)), steps=[1, 3, 10], runs=range(4)).accuracy.shape
     (4, 3)
     """
+    options = (runs, seed, engine, threads, weights, train, progress, stop, loss)
+    return curves_each([setup], steps, every, *options)[0]
+
+
+def curves_each(
+    setups: Sequence[Setup],
+    steps: int | Sequence[int],
+    every: int | None = None,
+    runs: Sequence[int] = (0,),
+    seed: int = 0,
+    engine: str = "auto",
+    threads: int | None = None,
+    weights: bool = False,
+    train: bool = False,
+    progress: bool | None = None,
+    stop: float | None = None,
+    loss: LossLike | None = None,
+) -> list[Curves]:
+    """The :func:`curves` of several Setups; on ``jax`` those that differ in start, rate or target train together."""
     points = _points(steps, every)
     require(len(runs) > 0, "curves need at least one run")
+    require(stop is None or all(setup.problem.sample is not None for setup in setups),
+            "stop is about the loss on a finite sample, which this problem has not")
     last = max(1, int(points[-1]))
-    setup = replace(setup, protocol=replace(setup.protocol, max_steps=last, eval_every=MOST_UPDATES))
-    setup.check()
-    shapes = jax.eval_shape(setup.params, jax.random.key(0))
-    if weights:
-        _check_memory(sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes)), len(runs), len(points))
-    train = train and setup.problem.sample is not None
-    queue = Queue([Job(setup, seed, np.asarray(runs))])
-    with Bar("model-steps", len(runs) * last, progress) as bar:
-        if choose(setup, engine) == "lanes":
-            series, params = _on_lanes(setup, queue, points, threads, weights, train, bar.show)
-        else:
-            series, params = _on_jax(setup, queue, points, shapes if weights else None, train, bar.show)
-    return Curves(points, **series, weights=params)
+    recording = Recording(points, weights, train or stop is not None, stop, loss)
+    setups = [recording.prepared(setup, last) for setup in setups]
+    for setup in setups:
+        setup.check()
+        if weights:
+            leaves = jax.tree.leaves(_shapes(setup))
+            _check_memory(sum(leaf.size * leaf.dtype.itemsize for leaf in leaves), len(runs), len(points))
+    found: dict[int, Curves] = {}
+    together: dict[Setup, list[int]] = {}
+    with Bar("model-steps", len(setups) * len(runs) * last, progress) as bar:
+        for i, setup in enumerate(setups):
+            if recording.engine(setup, engine) == "lanes":
+                job = Job(setup, seed, np.asarray(runs))
+                done = len(found) * len(runs) * last
+                found[i] = _on_lanes(job, recording, threads, lambda steps, done=done: bar.show(done + steps))
+            else:
+                together.setdefault(stepping(setup), []).append(i)
+        for program, members in together.items():
+            jobs = [Job(setups[i], seed, np.asarray(runs)) for i in members]
+            done = len(found) * len(runs) * last
+            made = _on_jax(program, jobs, recording, lambda steps, done=done: bar.show(done + steps))
+            found |= dict(zip(members, made, strict=True))
+    return [found[i] for i in range(len(setups))]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What is recorded of runs, and where."""
+
+    points: np.ndarray
+    weights: bool
+    train: bool
+    stop: float | None
+    loss: LossLike | None
+
+    def prepared(self, setup: Setup, last: int) -> Setup:
+        """A Setup whose protocol goes to the last point, in as large blocks of updates as can be had."""
+        blocks = MOST_UPDATES if setup.problem.sample is None else MOST_ORDERED
+        return replace(setup, protocol=replace(setup.protocol, max_steps=last, eval_every=blocks))
+
+    def engine(self, setup: Setup, asked: str) -> str:
+        """The engine for a Setup; only ``jax`` reports another loss than the one that is trained."""
+        if self.loss is None or as_loss(self.loss) == setup.learner.loss:
+            return choose(setup, asked)
+        require(asked != "lanes", "engine 'lanes' reports the loss that is trained; use 'jax' or 'auto'")
+        return "jax"
+
+    def trains(self, setup: Setup) -> bool:
+        return self.train and setup.problem.sample is not None
+
+
+def _shapes(setup: Setup) -> Any:
+    return jax.eval_shape(setup.params, jax.random.key(0))
+
+
+def stepping(setup: Setup) -> Setup:
+    """What of a Setup matters after the start: those that agree can share one compiled program."""
+    return replace(setup.program, learner=replace(setup.program.learner, init="torch"))
 
 
 def _points(steps: int | Sequence[int], every: int | None) -> np.ndarray:
@@ -129,58 +204,95 @@ def _check_memory(size: int, runs: int, points: int) -> None:
             f"allowed: {MOST_BYTES / 1e9:.0f} GB, so {MOST_BYTES // size} points over all runs")
 
 
-Result = tuple[dict[str, np.ndarray], Any]
-
-
-def _on_lanes(setup: Setup, queue: Queue, points: np.ndarray, threads: int | None, weights: bool, train: bool,
-              show: Callable[[int], None]) -> Result:
-    trace = (points.tolist(), len(queue), train)
-    pool = LanesPool(
-        setup.program, setup.protocol.max_steps, threads or os.cpu_count() or 1, keep_params=weights, trace=trace
-    )
+def _on_lanes(job: Job, recording: Recording, threads: int | None, show: Callable[[int], None]) -> Curves:
+    queue = Queue([job])
+    trace = (recording.points.tolist(), len(queue), recording.trains(job.setup))
+    pool = LanesPool(job.setup.program, job.setup.protocol.max_steps, threads or os.cpu_count() or 1,
+                     keep_params=recording.weights, trace=trace)  # fmt: skip
     for _ in loop.train(queue, pool):
         show(pool.model_steps)
-    return pool.take_trace()
+    series, params = pool.take_trace()
+    made = Curves(recording.points, **series, weights=params)
+    return made if recording.stop is None else _held(made, recording.stop)
+
+
+def _held(made: Curves, stop: float) -> Curves:
+    """Curves that stay as they are from the first point on with a training loss below ``stop``."""
+    assert made.train_loss is not None
+    below = made.train_loss < stop
+    points = np.arange(below.shape[1])
+    at = np.minimum(points, np.where(below.any(axis=1), below.argmax(axis=1), points[-1])[:, None])
+    rows = np.arange(len(at))[:, None]
+    series = {name: getattr(made, name)[rows, at] for name in SERIES}
+    return Curves(made.steps, **series, weights=jax.tree.map(lambda leaf: leaf[rows, at], made.weights))
 
 
 @functools.lru_cache(maxsize=8)
-def _stepper(program: Setup, slots: int, train: bool) -> Any:
+def _stepper(program: Setup, slots: int, train: bool, stop: float | None, loss: Loss | None) -> Any:
     """Compiled ``fresh(rows)`` and ``step(slots, updates)``; the latter also says how the slots do afterwards."""
-    moves, evaluation = make_moves(program), Evaluation(program, slots)
+    moves, evaluation = make_moves(program), Evaluation(program, slots, loss)
 
     def step(state: Slots, updates: Any) -> Any:
         state = moves.by(state, updates)
         totals = {"": evaluation.totals(state)} | ({"train_": evaluation.train_totals(state)} if train else {})
+        if stop is not None:
+            below = totals["train_"][1] < stop * program.problem.sample
+            state = state._replace(status=jnp.where(below, CENSORED, state.status))
         return state, jax.vmap(all_finite)(state.params), totals
 
     return jax.jit(moves.fresh), jax.jit(step, donate_argnums=0)
 
 
-def _on_jax(setup: Setup, queue: Queue, points: np.ndarray, shapes: Any, train: bool,
-            show: Callable[[int], None]) -> Result:
-    """One call for each point, so that one program serves any spacing; ``shapes`` of the params, if wanted."""
-    program, runs = setup.program, len(queue)
+def _on_jax(program: Setup, jobs: list[Job], recording: Recording, show: Callable[[int], None]) -> list[Curves]:
+    """One call for each point, so that one program serves any spacing."""
+    each, points = len(jobs[0].runs), recording.points
+    runs = each * len(jobs)
     slots = min(runs, default_slots(program, runs))
-    fresh, step = _stepper(program, slots, train)
-    sizes = {"": setup.protocol.eval_size} | ({"train_": setup.problem.sample} if train else {})
-    axes = runs, len(points)
-    series = {prefix + name: np.full(axes, np.nan) for prefix in sizes for name in ("accuracy", "loss")}
-    params = jax.tree.map(lambda leaf: np.full((*axes, *leaf.shape), np.nan, leaf.dtype), shapes)
+    train = recording.trains(program)
+    loss = None if recording.loss is None else as_loss(recording.loss)
+    fresh, step = _stepper(program, slots, train, recording.stop, loss)
+    sizes = {"": program.protocol.eval_size} | ({"train_": program.problem.sample} if train else {})
+    series = {prefix + name: np.full((runs, len(points)), np.nan)
+              for prefix in sizes for name in ("accuracy", "loss")}  # fmt: skip
+    shapes = _shapes(jobs[0].setup) if recording.weights else None
+    params = jax.tree.map(lambda leaf: np.full((runs, len(points), *leaf.shape), np.nan, leaf.dtype), shapes)
     updates = np.diff(points, prepend=0)
     for first in range(0, runs, slots):
-        state = fresh(entering(program, queue.take(slots), slots))
+        count = min(slots, runs - first)
+        state = fresh(_entering(jobs, np.resize(np.arange(first, first + count), slots)))
         for i in range(len(points)):
             with accurate_products():
                 state, finite, totals = step(state, jnp.int32(updates[i]))
-            (good,) = np.nonzero(np.asarray(finite)[: runs - first])
+            (good,) = np.nonzero(np.asarray(finite)[:count])
             for prefix, size in sizes.items():
                 errors, losses = (np.asarray(part, np.float64)[good] for part in totals[prefix])
                 series[prefix + "accuracy"][first + good, i] = (size - errors) / size
                 series[prefix + "loss"][first + good, i] = losses / size
             if shapes is not None:
                 _write(params, state.params, first + good, good, i)
-            show(first * int(points[-1]) + min(slots, runs - first) * int(points[i]))
-    return series, params
+            show(first * int(points[-1]) + count * int(points[i]))
+            if not np.any(np.asarray(state.status) == ACTIVE):
+                _repeat(series, params, slice(first, first + count), i)
+                break
+    parts = [slice(i * each, (i + 1) * each) for i in range(len(jobs))]
+    return [Curves(points, **{name: values[part] for name, values in series.items()},
+                   weights=jax.tree.map(lambda leaf, part=part: leaf[part], params)) for part in parts]
+
+
+def _entering(jobs: list[Job], rows: np.ndarray) -> Slots:
+    """The runs at these positions over all jobs, with their start params, as slots."""
+    each = len(jobs[0].runs)
+    parts = []
+    for i in np.unique(rows // each):
+        chosen = replace(jobs[i], runs=jobs[i].runs[rows[rows // each == i] % each])
+        parts.append(entering(chosen.setup.program, Queue([chosen]).take(len(chosen.runs)), len(chosen.runs)))
+    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
+
+
+def _repeat(series: dict[str, np.ndarray], params: Any, rows: slice, point: int) -> None:
+    """Fill the points after the one at which all these runs had ended."""
+    for values in [*series.values(), *jax.tree.leaves(params)]:
+        values[rows, point + 1 :] = values[rows, point : point + 1]
 
 
 def _write(kept: Any, params: Any, rows: np.ndarray, slots: np.ndarray, point: int) -> None:

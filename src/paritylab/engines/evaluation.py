@@ -13,16 +13,18 @@ import jax
 import jax.numpy as jnp
 
 from paritylab import rng
+from paritylab.losses import Loss
 from paritylab.setup import Setup
 
 FIRST, BLOCK = 16, 128
 
 
 class Evaluation:
-    """The checks of one program with a given number of slots."""
+    """The checks of one program with a given number of slots, by the loss that is trained unless said."""
 
-    def __init__(self, program: Setup, slots: int) -> None:
+    def __init__(self, program: Setup, slots: int, loss: Loss | None = None) -> None:
         self._program = program
+        self._loss = loss or program.learner.loss
         self._size = program.protocol.eval_size
         self._allowed = program.protocol.allowed_errors
         sliceable = program.problem.inputs is None  # the first inputs are then a part of the first block
@@ -107,6 +109,6 @@ class Evaluation:
     def _score(self, slot: Any, drawn: Any, y: Any, inside: Any) -> tuple[Any, Any]:
         """Errors and summed loss of one slot on the inputs that are ``inside``; f = 0 and NaN are errors."""
         learner = self._program.learner
-        f = learner.network.apply(slot.params, self._program.problem.signs(drawn))
-        losses = jnp.where(inside, learner.loss(f, y), 0.0)
+        f = learner.network.apply(slot.params, self._program.problem.signs(drawn, slot.mask))
+        losses = jnp.where(inside, self._loss(f, y), 0.0)
         return jnp.sum(inside & ~(f * y > 0)), jnp.sum(losses)

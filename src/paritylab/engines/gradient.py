@@ -13,6 +13,7 @@ from paritylab.setup import Setup
 
 ORDER_POSITIONS = 2**16
 MOST_UPDATES = 64
+MOST_ORDERED = 1024
 
 
 class Step(NamedTuple):
@@ -53,7 +54,7 @@ def make_step(program: Setup) -> tuple[Step, Callable[..., Any]]:
 
     def gradient(slot: Any, order: Any) -> Any:
         drawn, labels = (online if problem.sample is None else finite)(slot, order)
-        x = problem.signs(drawn)
+        x = problem.signs(drawn, slot.mask)
         if problem.inputs is None and jax.default_backend() != "cpu":
             # Signs fit in bfloat16; storing them so halves the traffic that limits small networks on a GPU.
             x = jax.lax.optimization_barrier(x.astype(jnp.bfloat16)).astype(jnp.float32)
@@ -68,7 +69,7 @@ def make_step(program: Setup) -> tuple[Step, Callable[..., Any]]:
         return optimiser.move(g, slot.optimiser, slot.params, lr, slot.step)
 
     every = program.protocol.eval_every
-    most = max(1, min(every, MOST_UPDATES, ORDER_POSITIONS // batch))
+    most = max(1, min(every, MOST_UPDATES if problem.sample is None else MOST_ORDERED, ORDER_POSITIONS // batch))
     block = max(size for size in range(1, most + 1) if every % size == 0)
     return Step(block, make_orders(program, block), update), make_sample
 

@@ -18,6 +18,7 @@ from paritylab.engines.work import START_CHUNK, Outcomes, Rows, initial_params, 
 from paritylab.inits import FromWords, Init, Layers
 from paritylab.networks import MLP, Neuron, PolyNet
 from paritylab.optimisers import SGD
+from paritylab.problems import Parity
 from paritylab.records import Records
 from paritylab.setup import Setup
 
@@ -36,12 +37,14 @@ def kernel() -> Any | None:
 def refusal(setup: Setup) -> str | None:
     """Why the kernel cannot train this Setup, or None if it can."""
     network, optimiser = setup.learner.network, setup.learner.optimiser
+    if type(setup.problem) is not Parity:
+        return f"it has no {type(setup.problem).__name__}"
     if setup.problem.inputs is not None:
         return "it draws uniform inputs only"
     if type(network) not in (MLP, Neuron, PolyNet):
         return f"it has no {type(network).__name__}"
-    if isinstance(network, MLP) and (len(network.widths) > 1 or not network.output_bias):
-        return "its MLPs have one hidden layer and an output bias"
+    if isinstance(network, MLP) and (len(network.widths) > 1 or network.output_bias != network.bias):
+        return "its MLPs have one hidden layer, and biases in both layers or in none"
     if isinstance(network, (MLP, Neuron)) and network.activation.native is None:
         return f"it has no activation {network.activation.spec}"
     if setup.learner.loss.native is None:
@@ -66,6 +69,7 @@ def pool_arguments(program: Setup, longest: int) -> dict[str, Any]:
         "n": problem.n,
         "family": family,
         "width": {"mlp": lambda: network.width, "neuron": lambda: 1, "polynet": lambda: network.degree}[family](),
+        "bias": getattr(network, "bias", True),
         "batch": program.learner.batch,
         "activation": activation,
         "activation_params": [float(x) for x in numbers],
@@ -87,7 +91,7 @@ def pool_arguments(program: Setup, longest: int) -> dict[str, Any]:
 
 def draws_by_itself(law: Init) -> bool:
     """Whether the kernel's random words alone make the start weights of this law."""
-    return isinstance(law.sample, FromWords) and law.biased and not law.mirrored
+    return isinstance(law.sample, FromWords) and law.biased and not law.mirrored and law.output is None
 
 
 def drawn_layers(law: Init, sizes: Sequence[int], keys: np.ndarray) -> Layers:
@@ -128,7 +132,7 @@ class LanesPool:
         )
         self._program = program
         self._keep = keep_params
-        self._mlp = arguments["family"] == "mlp"
+        self._mlp, self._bias = arguments["family"] == "mlp", arguments["bias"]
         self._sizes = (program.problem.n, arguments["width"], *([1] if self._mlp else []))
         self._most = max(self._pool.slots, STOCK_BYTES // (4 * arguments["width"] * (program.problem.n + 2)))
         self._chunk = min(START_CHUNK, 1 << (self._most.bit_length() - 1))
@@ -152,9 +156,11 @@ class LanesPool:
             layers = drawn_layers(law, self._sizes, start_keys(law, rows.key))
         else:
             layers = initial_params(self._program, rows.key, self._chunk)
-        w, b = (np.asarray(layers[0][name], np.float32) for name in ("w", "b"))
+        w = np.asarray(layers[0]["w"], np.float32)
+        b = np.asarray(layers[0]["b"], np.float32) if self._bias else np.zeros((count, w.shape[-1]), np.float32)
         u = np.asarray(layers[1]["w"], np.float32)[..., 0] if self._mlp else np.zeros_like(b)
-        c = np.asarray(layers[1]["b"], np.float32)[:, 0] if self._mlp else np.zeros(count, np.float32)
+        biased = self._mlp and self._bias
+        c = np.asarray(layers[1]["b"], np.float32)[:, 0] if biased else np.zeros(count, np.float32)
         self._pool.add(rows.tag, rows.key, w, b, u, c, rows.lr, rows.noise, rows.flip, rows.mask, rows.max_steps)
 
     def advance(self, more: bool) -> Outcomes:
@@ -171,5 +177,7 @@ class LanesPool:
 
     def _params(self, kept: dict[str, np.ndarray]) -> Any:
         """Params in the network's own structure, with any leading axes."""
-        hidden = {"w": kept["W"], "b": kept["b"]}
-        return [hidden, {"w": kept["u"][..., None], "b": kept["c"][..., None]}] if self._mlp else [hidden]
+        layers = [{"w": kept["W"], "b": kept["b"]}]
+        if self._mlp:
+            layers.append({"w": kept["u"][..., None], "b": kept["c"][..., None]})
+        return layers if self._bias else [{"w": layer["w"]} for layer in layers]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax.numpy as jnp
@@ -19,12 +19,13 @@ class MLP:
     """A perceptron with one hidden layer per width and a linear output.
 
     f(x) = u . sigma(W x + b) + c for one hidden layer. Params are a list of layers ``{"w": (fan_in, fan_out),
-    "b": (fan_out,)}``; without ``output_bias`` the last layer has no ``b``.
+    "b": (fan_out,)}``; without ``output_bias`` the last layer has no ``b``, without ``bias`` no layer has.
     """
 
     width: Any = 10  # a width or several
     activation: ActivationLike = "relu"
     output_bias: bool = True
+    bias: bool = field(default=True, metadata={"late": True})
 
     def __post_init__(self) -> None:
         try:
@@ -35,6 +36,7 @@ class MLP:
                 f"width must be one or more whole numbers of at least 1, not {self.width!r}")
         object.__setattr__(self, "width", given[0] if len(given) == 1 else given)
         object.__setattr__(self, "activation", activation(self.activation))
+        object.__setattr__(self, "output_bias", self.output_bias and self.bias)
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -42,14 +44,15 @@ class MLP:
 
     def init(self, key: Any, n: int, init: Init) -> Any:
         layers = init.layers(key, (n, *self.widths, 1))
-        if not self.output_bias:
-            del layers[-1]["b"]
+        for layer in [] if self.output_bias else layers[-1:] if self.bias else layers:
+            del layer["b"]
         return layers
 
     def apply(self, params: Any, x: Any) -> Any:
         *hidden, output = params
         for layer in hidden:
-            x = activation(self.activation)(x @ layer["w"] + layer["b"])
+            z = x @ layer["w"]
+            x = activation(self.activation)(z + layer["b"] if self.bias else z)
         f = jnp.sum(x * output["w"][:, 0], axis=-1)  # a product with one column is faster as a sum
         return f + output["b"][0] if self.output_bias else f
 

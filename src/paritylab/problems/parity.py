@@ -91,8 +91,8 @@ class Parity:
             return rng.bits_at(key, block * size * self.words, size * self.words).reshape(size, self.words)
         return self.inputs(jax.random.fold_in(key, block), size, self.n)
 
-    def signs(self, drawn: Any) -> Any:
-        """What a network sees of drawn inputs."""
+    def signs(self, drawn: Any, mask: Any = None) -> Any:
+        """What a network sees of drawn inputs; their law may depend on the support with this mask (its own if None)."""
         return bits.unpack(drawn, self.n) if self.inputs is None else drawn
 
     def labels(self, drawn: Any, mask: Any) -> Any:
@@ -103,7 +103,7 @@ class Parity:
         return hash(self._identity())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Parity) and self._identity() == other._identity()
+        return type(other) is type(self) and self._identity() == other._identity()
 
     def _identity(self) -> tuple[Any, ...]:
         inputs = specs.fingerprint(self.inputs) if self.inputs else None

@@ -228,14 +228,17 @@ def noisy_alignment(hidden: float, output: float, d: int, n: int, noise: float) 
 # --- the target of Figure 8 ---------------------------------------------------------------------------------------
 
 
+LEAP_TERMS = ((1 / 8, (0, 1, 2)), (3 / 8, (0, 1, 3)), (1 / 4, (0, 2, 3)), (1 / 4, (1, 2, 3)))
+"""Equation (198), as the terms of a Polynomial."""
+
+
 def leap_target(x: Any) -> Any:
     """Equation (198), for inputs (..., d) of signs, NumPy or JAX.
 
     >>> leap_target(np.array([[1.0, 1.0, 1.0, 1.0, -1.0], [1.0, 1.0, -1.0, 1.0, 1.0]]))
     array([ 1.  , -0.25])
     """
-    a, b, c, d = (x[..., j] for j in range(4))
-    return a * b * c / 8 + 3 * a * b * d / 8 + a * c * d / 4 + b * c * d / 4
+    return sum(c * x[..., list(support)].prod(-1) for c, support in LEAP_TERMS)
 
 
 def _binomial(n: int, k: int) -> int:

@@ -1,0 +1,224 @@
+"""Noise along the junk flow hardly changes the alignment: Corollaries 1 and 2."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from paritylab import alignment, plots
+from paritylab.claims.lab import Lab
+from paritylab.claims.registry import reproduces
+from paritylab.claims.verdicts import Outcome, at_most
+from paritylab.measures.fourier import cube
+from paritylab.plots import Series
+from paritylab.theory.abbe2024 import claim1, growth_factor
+from paritylab.theory.junk_flow import Floats
+from paritylab.theory.noisy_gd import threshold_coefficients
+from paritylab.theory.one_step import full_parity
+
+Rows = Sequence[Mapping[str, Any]]
+CHUNK = 5000
+"""Draws held at once."""
+
+
+def mean(values: Floats) -> tuple[float, float]:
+    """With its standard error."""
+    return float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values))
+
+
+def chunks(draws: int) -> Iterator[int]:
+    return (min(CHUNK, draws - start) for start in range(0, draws, CHUNK))
+
+
+def ratio_with_error(above: tuple[float, float], below: tuple[float, float]) -> tuple[float, float]:
+    """Of two independent means.
+
+    >>> ratio_with_error((2.0, 0.6), (1.0, 0.4))
+    (2.0, 1.0)
+    """
+    ratio = above[0] / below[0]
+    return ratio, ratio * math.hypot(above[1] / above[0], below[1] / below[0])
+
+
+# --- Corollary 1 --------------------------------------------------------------------------------------------------
+
+
+@reproduces("abbe2024.cor1")
+def small_noise(lab: Lab) -> Outcome:
+    """Claim 1: E F(psi) against (4 R + 1) (E F(theta))^(1/9), variances of psi larger by 1 + 1/P."""
+    sizes = lab.pick("P", quick=[5, 50], full=[5, 50, 500])
+    dims = lab.pick("d", quick=[5, 7], full=[5, 7, 9])
+    draws = lab.pick("draws", quick=20_000, full=100_000)
+    data: list[dict[str, Any]] = []
+    for number, (size, d, sigma) in enumerate(itertools.product(sizes, dims, (0.1, 0.5, 1.0))):
+        units = max(1, size // d)
+        spread = sigma * math.sqrt(1 + 1 / (units * d))
+        exact = [units * alignment(f"perturbed-rademacher:{s!r}", d).value for s in (sigma, spread)]
+        found = [mean(layer_alignments(d, units, s, draws, lab.rng(1, number, i)))
+                 for i, s in enumerate((sigma, spread))]
+        data.append(row("alignment", units * d, units / 4, found, exact, d=d, sigma=sigma))
+    for number, (size, name, share) in enumerate(itertools.product(sizes, SETS, (0.5, 0.01))):
+        offset, outside = SETS[name]
+        square, exact = radius(size, offset, outside, share)
+        found = [mean(in_ball(size, offset, outside, square, scale, draws, lab.rng(2, number, i)))
+                 for i, scale in enumerate((1.0, math.sqrt(1 + 1 / size)))]
+        data.append(row(name, size, 1.0, found, exact))
+    aligned = [each for each in data if each["F"] == "alignment"]
+    largest = max(aligned, key=lambda each: each["ratio"])
+    ends = largest["ratio"] - 1.96 * largest["ratio error"], largest["ratio"] + 1.96 * largest["ratio error"]
+    checks = [
+        at_most("E F(psi) - 3 standard errors - (4 R + 1) (E F(theta))^(1/9), largest of all cases",
+                max(each["psi"] - 3 * each["psi error"] - each["bound"] for each in data), 0.0),
+        at_most("E F(psi) / E F(theta) of the alignment, largest", largest["ratio"], 3.0, ends),
+    ]
+    numbers = {"the same ratio, exactly, largest": max(each["exact psi"] / each["exact theta"] for each in aligned),
+               "E F(psi) / bound, exactly, largest":
+                   max(each["exact psi"] / claim1(each["exact theta"], each["R"]) for each in data)}
+    note = ("F: sum of squared threshold alignments of a layer of P // d units from signs + N(0, sigma^2), R = units/4,"
+            " inflated by 1 + 1/(their number of weights); indicators of balls and of the outside of one, R = 1")
+    return Outcome(checks, data, draw_claim1(data), numbers, note)
+
+
+SETS = {"ball": (0.0, False), "ball off centre": (3.0, False), "outside of a ball": (0.0, True)}
+
+
+def row(name: str, size: int, most: float, found: Sequence[tuple[float, float]], exact: Sequence[float],
+        d: int | None = None, sigma: float | None = None) -> dict[str, Any]:
+    ratio, error = ratio_with_error(found[1], found[0])
+    return {"F": name, "P": size, "d": d, "sigma": sigma, "R": most, "theta": found[0][0], "theta error": found[0][1],
+            "psi": found[1][0], "psi error": found[1][1], "bound": claim1(found[0][0], most), "ratio": ratio,
+            "ratio error": error, "exact theta": float(exact[0]), "exact psi": float(exact[1])}
+
+
+def layer_alignments(d: int, units: int, sigma: float, draws: int, rng: np.random.Generator) -> Floats:
+    """The sum over units of (E_x chi 1[w.x >= 0])^2, for draws of signs + N(0, sigma^2)."""
+    found = []
+    for count in chunks(draws):
+        w = rng.choice(np.array([-1.0, 1.0]), (count * units, d)) + sigma * rng.standard_normal((count * units, d))
+        found.append(np.square(threshold_coefficients(w, 0.0, np.ones(d, bool))[1]).reshape(count, units).sum(1))
+    return np.concatenate(found)
+
+
+def radius(size: int, offset: float, outside: bool, share: float) -> tuple[float, list[float]]:
+    """The squared radius that gives E F(theta) = share for standard normal theta; E F(theta) and E F(psi).
+
+    >>> [round(each, 4) for each in radius(2, 0.0, True, 0.01)[1]]
+    [0.01, 0.0464]
+    """
+    law = stats.ncx2(size, offset**2) if offset else stats.chi2(size)
+    square = float(law.isf(share) if outside else law.ppf(share))
+    inflated = 1 + 1 / size
+    wide = stats.ncx2(size, offset**2 / inflated) if offset else stats.chi2(size)
+    at = square / inflated
+    return square, [share, float(wide.sf(at) if outside else wide.cdf(at))]
+
+
+def in_ball(
+    size: int, offset: float, outside: bool, square: float, scale: float, draws: int, rng: np.random.Generator
+) -> Floats:
+    """Whether normal draws of this scale lie in the ball whose centre is ``offset`` away from their mean."""
+    found = []
+    for count in chunks(draws):
+        points = scale * rng.standard_normal((count, size))
+        points[:, 0] -= offset
+        found.append((np.square(points).sum(1) <= square) != outside)
+    return np.concatenate(found).astype(float)
+
+
+@plots.styled
+def draw_claim1(data: Rows) -> Any:
+    """E F(psi) and the bound of each case against E F(theta)."""
+    figure = plots.blank(2.9)
+    axes = figure.add_subplot(xlabel="E F($\\theta$)", ylabel="E F($\\psi$)", xscale="log", yscale="log")
+    names = list(dict.fromkeys(each["F"] for each in data))
+    for name, colour, marker in zip(names, plots.COLOURS, "osD^", strict=False):
+        rows = [each for each in data if each["F"] == name]
+        axes.errorbar([each["theta"] for each in rows], [each["psi"] for each in rows],
+                      [3 * each["psi error"] for each in rows], fmt=marker, markersize=3, fillstyle="none",
+                      elinewidth=0.8, color=colour, label=name)
+    axes.plot([each["theta"] for each in data], [each["bound"] for each in data], "_", color=plots.GREY,
+              markersize=5, label="bound")
+    ends = min(each["theta"] for each in data), max(each["theta"] for each in data)
+    axes.plot(ends, ends, color=plots.GREY, linewidth=0.8, linestyle="dashed", label="E F($\\theta$)")
+    plots.legend_above(figure, axes)
+    return figure
+
+
+# --- Corollary 2 --------------------------------------------------------------------------------------------------
+
+
+@reproduces("abbe2024.cor2")
+def homogeneous_growth(lab: Lab) -> Outcome:
+    """GAL(theta + lambda H) / GAL(theta) of Gaussian ReLU networks of depths 2 and 3 against Proposition 2's factor."""
+    dims = lab.pick("d", quick=[4, 5, 6, 7], full=[4, 5, 6, 7])
+    draws = lab.pick("draws", quick=5000, full=20_000)
+    width, data = 3, []
+    for depth, d in itertools.product((2, 3), dims):
+        variances = [1 / d] + [1 / width] * (depth - 1)
+        base = mean(squared_gradients(d, width, variances, draws, lab.rng(8, depth, d)))
+        for i, size in enumerate((0.1, 0.5, 1.0, 2.0)):
+            noisy = [v + size**2 for v in variances]
+            found = mean(squared_gradients(d, width, noisy, draws, lab.rng(9, depth, d, i)))
+            ratio, error = ratio_with_error(found, base)
+            data.append({"depth": depth, "d": d, "lambda": size, "ratio": ratio, "error": error,
+                         "exact": exact_ratio(d, width, size) if depth == 2 else None,
+                         "factor": growth_factor(variances, size**2, printed=True),
+                         "sharp factor": growth_factor(variances, size**2)})
+    exact = [each for each in data if each["exact"] is not None]
+    away = max(abs(each["ratio"] - each["exact"]) / each["error"] for each in exact)
+    checks = [
+        at_most("(measured ratio - 3 standard errors) / factor, largest over depths, d and lambda",
+                max((each["ratio"] - 3 * each["error"]) / each["factor"] for each in data), 1.0),
+        at_most("exact ratio / factor at depth 2, largest", max(each["exact"] / each["factor"] for each in exact), 1.0),
+    ]
+    numbers = {"exact ratio / sharp factor at depth 2, largest": max(e["exact"] / e["sharp factor"] for e in exact),
+               "measured ratio / sharp factor, largest": max(each["ratio"] / each["sharp factor"] for each in data),
+               "|measured - exact ratio| in standard errors, largest": away}
+    note = "the factor is the printed one; the sharp one leaves out the smallest of its terms, as the proof allows"
+    return Outcome(checks, data, draw_growth(data), numbers, note)
+
+
+def exact_ratio(d: int, width: int, size: float) -> float:
+    """GAL(theta + lambda H) / GAL(theta) at depth 2, biases with the law of the hidden weights."""
+    noisy, plain = (alignment("gaussian", d, unit="network", bias="same", width=width, scale=(
+        math.sqrt(1 / d + noise), math.sqrt(1 / width + noise))).value for noise in (size**2, 0.0))
+    return noisy / plain
+
+
+def squared_gradients(d: int, width: int, variances: Sequence[float], draws: int, rng: np.random.Generator) -> Floats:
+    """|E chi(x) grad NN(x)|^2 over all inputs for draws of Gaussian layers, with biases in the first one."""
+    x, chi = cube(d).T, full_parity(d) / 2**d
+    found = []
+    for count in chunks(draws):
+        inputs = np.broadcast_to(np.vstack([x, np.ones(2**d)]), (count, d + 1, 2**d))
+        hidden, layers = [inputs], []
+        for place, variance in enumerate(variances):
+            last = place == len(variances) - 1
+            layers.append(math.sqrt(variance) * rng.standard_normal((count, 1 if last else width, hidden[-1].shape[1])))
+            if not last:
+                hidden.append(np.maximum(layers[-1] @ hidden[-1], 0.0))
+        back, total = np.broadcast_to(chi, (count, 1, 2**d)), np.zeros(count)
+        for place in reversed(range(len(layers))):
+            total += np.square(back @ hidden[place].transpose(0, 2, 1)).sum((1, 2))
+            back = (layers[place].transpose(0, 2, 1) @ back) * (hidden[place] > 0)
+        found.append(total)
+    return np.concatenate(found)
+
+
+def draw_growth(data: Rows) -> Any:
+    """Measured ratios over the printed factor against lambda, and the exact ones at depth 2."""
+    series, laws = {}, {}
+    for depth, d in sorted({(each["depth"], each["d"]) for each in data if each["d"] in (4, 7)}):
+        rows = [each for each in data if (each["depth"], each["d"]) == (depth, d)]
+        sizes = [each["lambda"] for each in rows]
+        share, error = (np.array([each[name] / each["factor"] for each in rows]) for name in ("ratio", "error"))
+        series[f"depth {depth}, d = {d}"] = Series(sizes, share, share - 3 * error, share + 3 * error)
+        if depth == 2:
+            laws[f"exact, d = {d}"] = (sizes, [each["exact"] / each["factor"] for each in rows])
+    laws["bound"] = ([0.1, 2], [1, 1])
+    return plots.scaling_plot(series, "noise $\\lambda$", "growth of the alignment / factor", laws)

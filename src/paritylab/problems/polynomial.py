@@ -1,0 +1,47 @@
+"""Polynomials of the inputs: real-valued targets, for regression losses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from paritylab.errors import require
+from paritylab.problems import bits
+from paritylab.problems.parity import Parity
+
+
+@dataclass(frozen=True, eq=False)
+class Polynomial(Parity):
+    """Learn a sum of parities with coefficients.
+
+    Args:
+        terms: pairs (coefficient, support), each support a set of positions. The remaining arguments are those of a
+            Parity, whose own support here is the union of the terms' and plays no role.
+
+    The label of an input is the polynomial's value there; accuracy counts the inputs where the network has its sign.
+
+    >>> Polynomial(n=10, terms=[(0.5, (0, 1)), (-1.0, (2,))]).terms
+    ((0.5, (0, 1)), (-1.0, (2,)))
+    """
+
+    terms: Sequence[tuple[float, Sequence[int]]] = ()
+
+    def __post_init__(self) -> None:
+        terms = tuple((float(c), tuple(sorted(int(j) for j in support))) for c, support in self.terms)
+        require(len(terms) > 0, "a Polynomial needs at least one term (coefficient, support)")
+        for _, support in terms:
+            require(len(set(support)) == len(support) and all(0 <= j < self.n for j in support),
+                    f"the support of a term must hold distinct positions in 0..{self.n - 1}, not {list(support)}")
+        object.__setattr__(self, "terms", terms)
+        if self.support is None and self.k is None:
+            object.__setattr__(self, "support", tuple(sorted({j for _, support in terms for j in support})))
+        super().__post_init__()
+
+    def labels(self, drawn: Any, mask: Any) -> Any:
+        """The polynomial's values; the mask of a single support plays no role."""
+        words = drawn if self.inputs is None else bits.pack(drawn)
+        return sum(c * bits.parity(words, bits.mask(support, self.n)) for c, support in self.terms)
+
+    def _identity(self) -> tuple[Any, ...]:
+        return (*super()._identity(), self.terms)

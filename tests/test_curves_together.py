@@ -1,0 +1,126 @@
+"""Curves of several Setups at once, runs that end with their training loss, other losses, and curves from elsewhere."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import paritylab as pl
+from paritylab import inits, offload
+from paritylab.claims.lab import Lab, Planned
+from paritylab.cli import main
+from paritylab.engines import lanes
+from paritylab.engines.curves import SERIES, curves, curves_each
+from paritylab.errors import InvalidInput
+from paritylab.theory.abbe2024 import LEAP_TERMS, leap_target
+
+built = pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
+SMALL = pl.Setup(pl.Parity(8, 2, sample=60), pl.Learner(pl.MLP(16), optimiser=pl.SGD(0.2), batch=16),
+                 pl.Protocol(eval_size=256))  # fmt: skip
+
+
+def deep(init: str, lr: float = 0.05) -> pl.Setup:
+    learner = pl.Learner(pl.MLP((8, 6)), init, optimiser=pl.SGD(lr), batch=16)
+    return pl.Setup(pl.Parity(6, 6), learner, pl.Protocol(eval_size=200))
+
+
+def test_setups_that_train_together_have_the_curves_they_have_alone() -> None:
+    setups = [deep("rademacher"), deep("gaussian"), deep("gaussian", 0.2)]
+    setups.append(replace(deep("torch"), problem=pl.Parity(7, 3)))
+    together = curves_each(setups, 60, 20, runs=[3, 1])
+    for setup, found in zip(setups, together, strict=True):
+        alone = curves(setup, 60, 20, runs=[3, 1])
+        np.testing.assert_allclose(found.loss, alone.loss, rtol=1e-5)
+        np.testing.assert_array_equal(found.accuracy, alone.accuracy)
+
+
+@pytest.mark.parametrize("engine", ["jax", pytest.param("lanes", marks=built)])
+def test_a_run_ends_with_the_first_training_loss_below_stop(engine: str) -> None:
+    stop = 0.3
+    whole = curves(SMALL, 600, 50, runs=range(5), engine=engine, train=True)
+    found = curves(SMALL, 600, 50, runs=range(5), engine=engine, stop=stop)
+    assert whole.train_loss is not None
+    assert found.train_loss is not None
+    ends = [np.flatnonzero(losses < stop)[0] if (losses < stop).any() else len(losses) for losses in whole.train_loss]
+    assert min(ends) < len(found.steps) - 1
+    for name in SERIES:
+        for run, end in enumerate(ends):
+            before, after = getattr(whole, name)[run], getattr(found, name)[run]
+            np.testing.assert_array_equal(after[: end + 1], before[: end + 1])
+            np.testing.assert_array_equal(after[end:], np.full_like(after[end:], before[min(end, len(before) - 1)]))
+
+
+def test_stop_needs_a_finite_sample() -> None:
+    with pytest.raises(InvalidInput, match="finite sample"):
+        curves(deep("torch"), 10, 5, stop=0.1)
+
+
+def test_another_loss_can_be_reported_than_the_one_that_is_trained() -> None:
+    made = curves(SMALL, 40, 20, loss="square", engine="auto")
+    trained = curves(SMALL, 40, 20, engine="jax")
+    np.testing.assert_array_equal(made.accuracy, trained.accuracy)
+    assert not np.allclose(made.loss, trained.loss)
+    with pytest.raises(InvalidInput, match="lanes"):
+        curves(SMALL, 40, 20, loss="square", engine="lanes")
+
+
+def test_a_polynomial_labels_inputs_by_its_values() -> None:
+    problem = pl.Polynomial(n=40, terms=LEAP_TERMS)
+    drawn = problem.draw(jax.random.key(0), 50)
+    labels = problem.labels(drawn, problem.mask)
+    np.testing.assert_allclose(labels, leap_target(np.asarray(problem.signs(drawn))), atol=1e-6)
+    assert problem.support == (0, 1, 2, 3)
+    setup = pl.Setup(problem, pl.Learner(pl.MLP((8, 8)), "gaussian", "l1"))
+    assert pl.Setup.from_json(setup.to_json()) == setup
+    assert setup != pl.Setup(pl.Polynomial(n=40, terms=LEAP_TERMS[:2]), setup.learner)
+    assert problem != pl.Parity(40, 4)
+    assert lanes.refusal(replace(setup, learner=replace(setup.learner, network=pl.MLP(8)))) == "it has no Polynomial"
+    for terms in ((), [(1.0, (0, 0))], [(1.0, (40,))]):
+        with pytest.raises(InvalidInput):
+            pl.Polynomial(n=40, terms=terms)
+
+
+@pytest.mark.parametrize(
+    ("law", "variance"),
+    [
+        ("discrete:-2,-1,1,2", 0.75),
+        ("sparse-rademacher:0.5", 0.75),
+        ("sparse-rademacher:0.2", 0.8),
+        ("perturbed-rademacher:0.1", 1.0),
+    ],
+)
+def test_the_released_code_divides_by_the_sample_variance(law: str, variance: float) -> None:
+    stated, released = inits.init(law), inits.init(f"released {law}")
+    assert math.isclose(released.scale(50, 1) ** 2, variance * stated.scale(50, 1) ** 2)
+    assert inits.init(released.spec) == released != stated
+
+
+def test_curves_of_another_machine_are_used_as_if_made_here(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    plan: list[offload.Task | offload.CurveTask] = []
+    with pytest.raises(Planned):
+        Lab("quick", here, plan=plan).curves_each([deep("rademacher"), deep("gaussian")], 20, 10, 2)
+    assert [type(task) for task in plan] == [offload.CurveTask] * 2
+    assert offload.from_text(offload.to_text(plan)) == plan
+    assert len(offload._batches(plan)) == 1
+    assert offload.work(offload.to_text(plan), there, math.inf) == 0
+    assert main(["merge", str(there), "--out", str(here)]) == 0
+    lab = Lab("quick", here, progress=False)
+    found = lab.curves_each([deep("rademacher"), deep("gaussian")], 20, 10, 2)
+    assert (lab.recalled, lab.runs, lab.engines) == (2, 4, {"jax"})
+    assert lab.recalled_seconds > 0
+    np.testing.assert_allclose(found[1].loss, curves(deep("gaussian"), 20, 10, range(2)).loss, rtol=1e-5)
+
+
+def test_a_damaged_file_of_curves_is_replaced(tmp_path: Path) -> None:
+    lab = Lab("quick", tmp_path, progress=False)
+    first = lab.curves(deep("gaussian"), 20, 10, 2)
+    (file,) = (tmp_path / "kept").iterdir()
+    file.write_bytes(file.read_bytes()[:100])
+    again = lab.curves(deep("gaussian"), 20, 10, 2)
+    np.testing.assert_array_equal(first.loss, again.loss)
