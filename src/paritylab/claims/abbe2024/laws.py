@@ -87,7 +87,7 @@ def draw_delta(biases: Sequence[Fraction], d: int) -> Any:
 
 
 LIMIT = 1 / math.sqrt(2 * math.pi)
-CLOSE = {0: 60, 1: 25}
+CLOSE = {0: 78, 1: 27}
 """The even and the odd d from which the rule asks for one per cent."""
 
 

@@ -29,7 +29,7 @@ class Phases:
     setup: Setup
     records: Records
     plateau: Floats
-    """t_55 / t_c of each solved run."""
+    """t_55 / t_c of each solved run; NaN where trained anew it went another way, as rounding on a GPU can make it."""
     interval: Interval
 
     @property
@@ -38,8 +38,9 @@ class Phases:
 
     @property
     def fraction(self) -> float:
-        """The median plateau; undefined where too few runs were solved."""
-        return median(self.plateau) if self.share >= ENOUGH else math.nan
+        """The median plateau; undefined where it is known of too few runs."""
+        known = self.plateau[~np.isnan(self.plateau)]
+        return median(known) if len(known) >= ENOUGH * len(self.records) else math.nan
 
 
 def phases(lab: Lab, panels: Mapping[str, Setup], runs: int) -> dict[str, Phases]:
@@ -53,8 +54,9 @@ def phases(lab: Lab, panels: Mapping[str, Setup], runs: int) -> dict[str, Phases
     for (name, setup), result, left in zip(panels.items(), solved, lab.sweep(leaving, runs), strict=True):
         t_c, t_55 = times(result.records), times(left.records)
         ended = np.isfinite(t_c)
-        plateau = t_55[ended] / t_c[ended]
-        found[name] = Phases(setup, result.records, plateau, bootstrap(median, plateau, rng=lab.rng(len(found))))
+        plateau = np.where(t_55 <= t_c, t_55, np.nan)[ended] / t_c[ended]
+        interval = bootstrap(median, plateau[~np.isnan(plateau)], rng=lab.rng(len(found)))
+        found[name] = Phases(setup, result.records, plateau, interval)
     return found
 
 
@@ -65,7 +67,8 @@ def rows(panels: Mapping[str, Phases]) -> list[dict[str, Any]]:
         plateaus = iter(panel.plateau)
         for run, t_c in zip(panel.records.run, times(panel.records), strict=True):
             solved = math.isfinite(t_c)
-            t_55 = round(next(plateaus) * t_c) if solved else None
+            plateau = next(plateaus) if solved else math.nan
+            t_55 = None if math.isnan(plateau) else round(plateau * t_c)
             out.append({"panel": name, "run": int(run), "t_55": t_55, "t_c": int(t_c) if solved else None})
     return out
 

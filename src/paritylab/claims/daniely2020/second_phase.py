@@ -112,7 +112,7 @@ def draw_phases(data: Sequence[Mapping[str, Any]], curve: Sequence[Mapping[str, 
                            color=colour, linestyle=line, linewidth=0.8,
                            label=None if seed else f"n = {n}, k = {k}" + (", frozen" if schedule == "frozen" else ""))
     above.set(xlabel="share of the run", ylabel="error on $D_A$", ylim=(-0.02, 0.52))
-    above.legend(loc="upper right", fontsize=6)
+    figure.legend(*above.get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize=6)
     q = [row["q"] for row in curve]
     below.step(q, [row["error"] for row in curve], where="post", color=plots.COLOURS[0], label="error, start at 0")
     below.step(q, [row["error_from_own_start"] for row in curve], where="post", color=plots.COLOURS[1],

@@ -137,8 +137,7 @@ def few_samples_plot(errors: dict[str, dict[tuple[int, int], Floats]], sizes: li
         axes.axhline(xor.ROTATION_ERROR, color=plots.GREY, linewidth=0.8, linestyle="dotted")
         axes.axvline(xor.rotation_samples(d), color=plots.GREY, linewidth=0.6)
         axes.set(xscale="log", title=f"d = {d}", xlabel="samples $n$", ylim=(-0.02, 0.56))
-        axes.set_xticks(ticks := sorted({n for points in errors.values() for size, n in points if size == d}),
-                        [str(n) for n in ticks], fontsize=6)
+        axes.set_xticks(ticks := [xor.rotation_samples(d), d // 4, d], [str(n) for n in ticks], fontsize=6)
         axes.xaxis.set_minor_locator(NullLocator())
     panels[0].set_ylabel("test error")
     panels[0].annotate("0.03", (0.02, xor.ROTATION_ERROR), (0, 1), xycoords=("axes fraction", "data"), fontsize=6,
