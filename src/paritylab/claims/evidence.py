@@ -1,13 +1,15 @@
 """Evidence: what came of trying a claim, as small JSON files that only the program writes.
 
 One file per claim, one entry per size of the trial. The package ships ``claims/evidence/<claim>.json`` (written by
-``paritylab reproduce --record``); trials of one's own are kept as ``<out>/claims/<claim>/<size>/result.json``.
+``paritylab reproduce --record``), with figure and data of the largest trial beside it; trials of one's own are kept as
+``<out>/claims/<claim>/<size>/result.json``.
 """
 
 from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,8 @@ from paritylab.files import write_atomically
 
 FORMAT = 1
 SIZES = ("quick", "standard", "full")
+SHIPPABLE = {"csv": 100_000, "parquet": 500_000}
+"""The most bytes of data that the package ships with a claim: as CSV, or else as Parquet."""
 
 
 class EvidenceWarning(UserWarning):
@@ -52,8 +56,22 @@ def strongest(out: Path, claim: str) -> dict[str, Any] | None:
     return None
 
 
-def record(claim: str, entry: dict[str, Any], figure: bytes | None) -> Path:
-    """Add an entry to the shipped evidence, and keep the figure of the largest trial beside it."""
+def figure_of(out: Path, claim: str, found: dict[str, Any]) -> Path | None:
+    """The SVG figure of the trial that :func:`strongest` found."""
+    own = local_directory(out, claim, found["size"]) / "figure.svg"
+    path = own if found["source"] == "local" else shipped_directory() / f"{claim}.svg"
+    return path if path.is_file() else None
+
+
+def data_of(out: Path, claim: str, found: dict[str, Any]) -> list[Path]:
+    """The data files of that trial, CSV first."""
+    own = local_directory(out, claim, found["size"])
+    stem = own / "data" if found["source"] == "local" else shipped_directory() / claim
+    return [path for suffix in SHIPPABLE if (path := stem.with_name(f"{stem.name}.{suffix}")).is_file()]
+
+
+def record(claim: str, entry: dict[str, Any], figure: bytes | None, data: Sequence[Path] = ()) -> Path:
+    """Add an entry to the shipped evidence, and keep figure and data (if small) of the largest trial beside it."""
     directory = shipped_directory()
     sizes = {**shipped(claim), entry["size"]: entry}
     document = {"format": FORMAT, "claim": claim, "sizes": {size: sizes[size] for size in SIZES if size in sizes}}
@@ -61,11 +79,24 @@ def record(claim: str, entry: dict[str, Any], figure: bytes | None) -> Path:
     try:
         directory.mkdir(exist_ok=True)
         write_atomically(path, (json.dumps(document, indent=1, allow_nan=False) + "\n").encode())
-        if figure is not None and entry["size"] == max(sizes, key=SIZES.index):
-            write_atomically(directory / f"{claim}.svg", figure)
+        if entry["size"] == max(sizes, key=SIZES.index):
+            if figure is not None:
+                write_atomically(directory / f"{claim}.svg", figure)
+            _ship(claim, data)
     except OSError as error:
         raise InvalidInput(f"cannot record evidence in {directory}: {error.strerror or error}") from error
     return path
+
+
+def _ship(claim: str, data: Sequence[Path]) -> None:
+    """Keep the first of these files that is small enough, in place of what was there."""
+    for suffix in SHIPPABLE:
+        (shipped_directory() / f"{claim}.{suffix}").unlink(missing_ok=True)
+    for path in sorted(data):
+        suffix = path.suffix[1:]
+        if path.stat().st_size <= SHIPPABLE.get(suffix, 0):
+            write_atomically(shipped_directory() / f"{claim}.{suffix}", path.read_bytes())
+            return
 
 
 def _read(path: Path) -> dict[str, Any]:

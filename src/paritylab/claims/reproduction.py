@@ -65,11 +65,12 @@ def reproduce(claim: str | Claim, lab: Lab | None = None, record: bool = False) 
     _carry_cost(result, evidence.local(lab.out, claim.id).get(result["size"]))
     directory = evidence.local_directory(lab.out, claim.id, result["size"])
     directory.mkdir(parents=True, exist_ok=True)
-    files = [*_write_data(directory, outcome.data), *_write_figure(directory, outcome.figure)]
+    data = _write_data(directory, outcome.data)
+    files = [*data, *_write_figure(directory, outcome.figure)]
     write_atomically(directory / "result.json", (json.dumps(result, indent=1, allow_nan=False) + "\n").encode())
     if record:
-        figure = directory / "figure.svg"
-        files.append(evidence.record(claim.id, result, figure.read_bytes() if outcome.figure is not None else None))
+        figure = (directory / "figure.svg").read_bytes() if outcome.figure is not None else None
+        files.append(evidence.record(claim.id, result, figure, data))
     return Reproduction(claim, outcome, result, files)
 
 
