@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from paritylab import MLP
-from paritylab.claims import Lab
+from paritylab.claims import Lab, intervals
 from paritylab.claims.abbe2024 import atlas, offline, online, other_losses, predictions, training
 from paritylab.claims.registry import method, registry
 from paritylab.claims.verdicts import verdict
@@ -165,7 +165,7 @@ def test_unbiased_alignments_of_the_leap_function_agree_with_the_whole_cube() ->
 
 
 def test_a_mean_has_a_student_t_interval() -> None:
-    value, (low, high) = training.mean(np.array([1.0, 2.0, 3.0]))
+    value, (low, high) = intervals.mean(np.array([1.0, 2.0, 3.0]))
     assert (value, low, high) == (2, pytest.approx(2 - 2.4841, abs=1e-3), pytest.approx(2 + 2.4841, abs=1e-3))
     assert training.apart(np.array([1.0, 1.1]), np.array([0.0, 0.1])) < 0
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from paritylab import alignment, alignment_rate, plots
-from paritylab.claims.abbe2024.training import DEEP, SHALLOW, final, mean, named, ranks_agree, trained
+from paritylab.claims.abbe2024.training import DEEP, SHALLOW, final, named, ranks_agree, trained
+from paritylab.claims.intervals import mean
 from paritylab.claims.lab import Lab
 
 LAWS = (

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from paritylab import plots
-from paritylab.claims.verdicts import Interval
 from paritylab.plots import Series
 
 
@@ -29,12 +28,6 @@ def fit(x: ArrayLike, y: ArrayLike) -> Fit:
     """
     line: Any = stats.linregress(np.asarray(x, float), np.asarray(y, float))
     return Fit(round(float(line.slope), 12), round(float(line.rvalue) ** 2, 12))
-
-
-def proportion(count: int, total: int) -> tuple[float, Interval]:
-    """A proportion and its Clopper-Pearson interval."""
-    interval = stats.binomtest(count, total).proportion_ci(method="exact")
-    return count / total, (float(interval.low), float(interval.high))
 
 
 @plots.styled

@@ -18,12 +18,12 @@ from paritylab.claims.abbe2024.training import (
     difference,
     final,
     law,
-    mean,
     named,
     rows,
     stays_below,
     trained,
 )
+from paritylab.claims.intervals import mean
 from paritylab.claims.lab import Lab
 from paritylab.claims.registry import reproduces
 from paritylab.claims.verdicts import Check, Outcome, at_least, at_most, holds

@@ -11,7 +11,8 @@ import numpy as np
 from scipy.stats import norm
 
 from paritylab import plots
-from paritylab.claims.abbe2024.common import fit, proportion
+from paritylab.claims.abbe2024.common import fit
+from paritylab.claims.intervals import proportion
 from paritylab.claims.lab import Lab
 from paritylab.claims.registry import reproduces
 from paritylab.claims.verdicts import Check, Interval, Outcome, at_least, at_most, between

@@ -15,7 +15,8 @@ from scipy import stats
 
 from paritylab import MLP, SGD, Curves, Learner, Polynomial, Protocol, Setup, plots
 from paritylab.claims.abbe2024.online import DISCRETE, FIFTH, UNIFORM
-from paritylab.claims.abbe2024.training import DEEP, SHALLOW, final, mean, named, reaches, rows, stays_below, trained
+from paritylab.claims.abbe2024.training import DEEP, SHALLOW, final, named, reaches, rows, stays_below, trained
+from paritylab.claims.intervals import mean
 from paritylab.claims.lab import Lab
 from paritylab.claims.registry import reproduces
 from paritylab.claims.verdicts import Check, Outcome, at_least, significant

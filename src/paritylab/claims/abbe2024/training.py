@@ -11,6 +11,7 @@ import numpy as np
 from scipy import stats
 
 from paritylab import MLP, SGD, Curves, Learner, Parity, Protocol, Setup, plots
+from paritylab.claims.intervals import mean
 from paritylab.claims.lab import Lab
 from paritylab.claims.verdicts import Check, Interval, at_least, at_most
 
@@ -50,20 +51,6 @@ def trained(init: str, d: int, widths: Sequence[int] = DEEP, *, degree: int | No
 def online(lab: Lab, setups: Mapping[str, Setup], steps: int, runs: int, every: int = 500) -> dict[str, Curves]:
     """Accuracy along the way, by name."""
     return dict(zip(setups, lab.curves_each(list(setups.values()), steps, every, runs), strict=True))
-
-
-def mean(values: np.ndarray) -> tuple[float, Interval]:
-    """The mean over seeds and its Student-t interval.
-
-    >>> value, (low, high) = mean(np.array([0.4, 0.5, 0.6]))
-    >>> round(value, 9), round(low, 3), round(high, 3)
-    (0.5, 0.252, 0.748)
-    """
-    centre = float(np.mean(values))
-    if len(values) < 2:
-        return centre, (-math.inf, math.inf)
-    half = float(stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / math.sqrt(len(values)))
-    return centre, (centre - half, centre + half)
 
 
 def difference(first: np.ndarray, second: np.ndarray) -> tuple[float, Interval]:

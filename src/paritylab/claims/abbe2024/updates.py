@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from paritylab import plots
-from paritylab.claims.abbe2024.common import fit, proportion
+from paritylab.claims.abbe2024.common import fit
+from paritylab.claims.intervals import proportion
 from paritylab.claims.lab import Lab
 from paritylab.claims.registry import reproduces
 from paritylab.claims.verdicts import Check, Interval, Outcome, at_least, at_most, between

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from matplotlib.ticker import NullFormatter
 from numpy.typing import NDArray
-from scipy import stats
 
 from paritylab import plots
 from paritylab.claims.verdicts import Check, Interval, at_least
@@ -50,12 +49,6 @@ def converging(name: str, records: Records, bound: float) -> Check:
     """At least this share of the runs is solved."""
     share, interval = solved_fraction(records.status)
     return at_least(f"share of runs solved, {name}", share, bound, interval)
-
-
-def proportion(count: int, total: int) -> tuple[float, Interval]:
-    """A proportion and its Clopper-Pearson interval."""
-    interval = stats.binomtest(count, total).proportion_ci(method="exact")
-    return count / total, (float(interval.low), float(interval.high))
 
 
 def bootstrap(

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from paritylab import MLP, SGD, Curves, Learner, Parity, Setup, plots
-from paritylab.claims.barak2022.common import Floats, bootstrap, median, proportion
+from paritylab.claims.barak2022.common import Floats, bootstrap, median
+from paritylab.claims.intervals import proportion
 from paritylab.claims.lab import Lab
 from paritylab.claims.registry import reproduces
 from paritylab.claims.verdicts import Check, Outcome, at_least, at_most, holds

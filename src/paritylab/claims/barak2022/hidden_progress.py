@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from paritylab import MLP, SGD, Curves, Learner, Neuron, Parity, Setup, plots
-from paritylab.claims.barak2022.common import Floats, bootstrap, median, proportion, ratio_of_medians
+from paritylab.claims.barak2022.common import Floats, bootstrap, median, ratio_of_medians
 from paritylab.claims.barak2022.plateaus import ENOUGH, LEAVES_CHANCE
+from paritylab.claims.intervals import proportion
 from paritylab.claims.lab import Lab
 from paritylab.claims.registry import reproduces
 from paritylab.claims.verdicts import Check, Outcome, at_least, significant

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from paritylab import Parity, Setup, plots, settings
-from paritylab.claims.barak2022.common import FIXED_8192, Floats, bootstrap, proportion, times, times_plot
+from paritylab.claims.barak2022.common import FIXED_8192, Floats, bootstrap, times, times_plot
+from paritylab.claims.intervals import proportion
 from paritylab.claims.lab import Lab
 from paritylab.claims.registry import reproduces
 from paritylab.claims.verdicts import Outcome, at_least, at_most

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from paritylab import Parity, Protocol, Setup, figure7, plots, settings
-from paritylab.claims.barak2022.common import Floats, bootstrap, proportion
+from paritylab.claims.barak2022.common import Floats, bootstrap
+from paritylab.claims.intervals import proportion
 from paritylab.claims.lab import Lab
 from paritylab.claims.registry import reproduces
 from paritylab.claims.verdicts import Check, Outcome, at_least, at_most

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from paritylab import SGD, LeakyParity, Learner, Protocol, Setup
-from paritylab.claims.barak2022.common import proportion
+from paritylab.claims.intervals import proportion
 from paritylab.claims.lab import Lab
 from paritylab.claims.verdicts import Check, at_least
 from paritylab.theory.leaky import Floats, Leaky

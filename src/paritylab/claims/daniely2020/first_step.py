@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from paritylab import plots
-from paritylab.claims.barak2022.common import proportion
+from paritylab.claims.intervals import proportion
 from paritylab.claims.lab import Lab
 from paritylab.claims.registry import reproduces
 from paritylab.claims.verdicts import Check, Outcome, at_least, at_most, between

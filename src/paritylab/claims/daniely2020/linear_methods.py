@@ -12,9 +12,9 @@ import numpy as np
 
 from paritylab import plots
 from paritylab.baselines.kernels import feature_classifier, gaussian, kernel_classifier, ntk, polynomial
-from paritylab.claims.barak2022.common import proportion
 from paritylab.claims.daniely2020.common import best, practical, share, trained
 from paritylab.claims.daniely2020.exact import logistic
+from paritylab.claims.intervals import proportion
 from paritylab.claims.lab import Lab
 from paritylab.claims.registry import reproduces
 from paritylab.claims.verdicts import Check, Outcome, at_least, at_most, between

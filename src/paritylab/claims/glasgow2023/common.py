@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from scipy import stats
 
 from paritylab import Parity, Protocol, Setup, plots
 from paritylab.claims.lab import Lab
@@ -64,15 +63,6 @@ def exponent(d: Sequence[float], values: Sequence[Floats], divisors: Floats | No
     low = np.quantile(np.where(undefined, -np.inf, slopes[1:]), 0.025, method="lower")
     high = np.quantile(np.where(undefined, np.inf, slopes[1:]), 0.975, method="higher")
     return round(float(slopes[0]), 12), (round(float(low), 12), round(float(high), 12))
-
-
-def mean_interval(values: Sequence[float] | Floats) -> tuple[float, Interval | None]:
-    """The mean and its 95 % interval (Student's t); no interval for fewer than two values."""
-    array = np.asarray(values, float)
-    if len(array) < 2:
-        return float(array.mean()), None
-    half = float(stats.t.ppf(0.975, len(array) - 1) * stats.sem(array))
-    return float(array.mean()), (float(array.mean()) - half, float(array.mean()) + half)
 
 
 @plots.styled

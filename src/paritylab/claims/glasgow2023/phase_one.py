@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from paritylab import Protocol, plots
-from paritylab.claims.glasgow2023.common import Floats, mean_interval, network, tracked
+from paritylab.claims.glasgow2023.common import Floats, network, tracked
+from paritylab.claims.intervals import mean
 from paritylab.claims.lab import Lab
 from paritylab.claims.registry import reproduces
 from paritylab.claims.verdicts import Check, Outcome, at_least, at_most, between
@@ -33,7 +34,7 @@ def exponential_growth(lab: Lab) -> Outcome:
         steps = math.ceil((math.log(0.45 * math.sqrt(d)) / 0.36 + 0.5) / eta)
         phases = tracked(lab, network(d, width, theta, eta, batch, Protocol(eval_size=200)), steps, 1, runs)
         windows = [Window(phases, run, theta, batch) for run in range(runs)]
-        slopes = {part: mean_interval([getattr(window, part) for window in windows]) for part in ("sig", "opp")}
+        slopes = {part: mean([getattr(window, part) for window in windows]) for part in ("sig", "opp")}
         checks.append(between(f"slope of log median |w_sig|, {where}", slopes["sig"][0], 0.36, 0.44, slopes["sig"][1]))
         checks.append(between(f"slope of log median |w_opp|, {where}", slopes["opp"][0], -0.6, -0.25, slopes["opp"][1]))
         for part in ("perp", "a"):

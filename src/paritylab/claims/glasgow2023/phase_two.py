@@ -10,7 +10,8 @@ import numpy as np
 from matplotlib.ticker import NullLocator
 
 from paritylab import plots
-from paritylab.claims.glasgow2023.common import Floats, mean_interval, network, tracked
+from paritylab.claims.glasgow2023.common import Floats, network, tracked
+from paritylab.claims.intervals import mean
 from paritylab.claims.lab import Lab
 from paritylab.claims.registry import reproduces
 from paritylab.claims.verdicts import Check, Outcome, at_least, at_most, between, holds
@@ -60,7 +61,7 @@ def margins_balance(lab: Lab) -> Outcome:
             rows.append({"runs": name, "run": run, "records": len(margins), "rising": float(np.mean(rising[-1])),
                          "growth_over_predicted": speeds[-1], "ratio_at_start": float(ratios[0]),
                          "ratio_at_end": float(ratios[-1])})
-        speed, interval = mean_interval(speeds)
+        speed, interval = mean(speeds)
         checks += [
             at_least(f"share of records in which gamma_min does not fall, {name}", float(np.concatenate(rising).mean()),
                      0.98),

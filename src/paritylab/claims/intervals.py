@@ -1,0 +1,37 @@
+"""Intervals that claims of several papers state: of a proportion, and of a mean over seeds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from paritylab.claims.verdicts import Interval
+
+
+def proportion(count: int, total: int) -> tuple[float, Interval]:
+    """A proportion and its Clopper-Pearson interval.
+
+    >>> share, (low, high) = proportion(9, 10)
+    >>> share, round(low, 3), round(high, 3)
+    (0.9, 0.555, 0.997)
+    """
+    interval = stats.binomtest(count, total).proportion_ci(method="exact")
+    return count / total, (float(interval.low), float(interval.high))
+
+
+def mean(values: ArrayLike) -> tuple[float, Interval]:
+    """The mean over seeds and its 95 % Student-t interval, which is infinite for a single value.
+
+    >>> value, (low, high) = mean([0.4, 0.5, 0.6])
+    >>> round(value, 9), round(low, 3), round(high, 3)
+    (0.5, 0.252, 0.748)
+    """
+    array = np.asarray(values, float)
+    centre = float(np.mean(array))
+    if len(array) < 2:
+        return centre, (-math.inf, math.inf)
+    half = float(stats.t.ppf(0.975, len(array) - 1) * np.std(array, ddof=1) / math.sqrt(len(array)))
+    return centre, (centre - half, centre + half)
