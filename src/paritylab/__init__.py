@@ -18,10 +18,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from paritylab import baselines as baselines
     from paritylab import figure7 as figure7
     from paritylab import inits as inits
     from paritylab import settings as settings
     from paritylab import statistics as statistics
+    from paritylab.classifier import ParityClassifier as ParityClassifier
+    from paritylab.crews import crew as crew
     from paritylab.engines import EngineNotice as EngineNotice
     from paritylab.engines.curves import Curves as Curves
     from paritylab.engines.curves import curves as curves
@@ -55,6 +58,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _WHERE = {
+    "classifier": ("ParityClassifier",),
+    "crews": ("crew",),
     "engines": ("EngineNotice",),
     "engines.curves": ("Curves", "curves"),
     "errors": ("InvalidInput",),
@@ -69,7 +74,7 @@ _WHERE = {
     "sweeps": ("Result", "measure", "sweep"),
     "theory.alignment_rate": ("alignment_rate",),
 }
-_MODULES = ("figure7", "inits", "settings", "statistics")
+_MODULES = ("baselines", "figure7", "inits", "settings", "statistics")
 _HOME = {name: module for module, names in _WHERE.items() for name in names}
 
 __all__ = sorted([*_HOME, *_MODULES])  # pyright: ignore[reportUnsupportedDunderAll]

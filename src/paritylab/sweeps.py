@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paritylab import engines, statistics
+from paritylab import crews, engines, statistics
 from paritylab.errors import require
 from paritylab.progress import Bar
 from paritylab.records import SOLVED, Records
@@ -203,7 +203,8 @@ def _train(
     solved = sum(int(np.sum(records.status == SOLVED)) for records in before)
     steps, start, flushed = 0, time.perf_counter(), time.perf_counter()
     try:
-        for ended in engines.train(jobs, engine, threads):
+        helped = crews.current()
+        for ended in (helped or engines).train(jobs, engine, threads):
             for index, records in ended:
                 collectors[index].add(records)
                 done += len(records)

@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from paritylab.cli.crews import add_crew, hired, shows_script
 from paritylab.cli.parser import Parser, add_common, count, print_json
 from paritylab.errors import InvalidInput, require, unknown
 
@@ -34,6 +35,7 @@ def add(commands: Any) -> None:
     protocol.add_argument("--consecutive", type=count, default=1, help="checks in a row that must reach it")
     protocol.add_argument("--fresh", action="store_true", help="new evaluation inputs for every check")
     engine = add_engine(parser)
+    add_crew(engine)
     engine.add_argument("--figure", action="store_true", help="write the survival curves under --out")
     add_common(parser, run)
 
@@ -80,6 +82,8 @@ def run(options: argparse.Namespace) -> None:
 
     require(options.threads is None or options.threads >= 1, f"--threads must be at least 1, not {options.threads}")
     require(len(set(options.lr)) == len(options.lr), "--lr values must differ")
+    if shows_script(options):
+        return
     setups = [make_setup(options, lr) for lr in options.lr]
     store = Store(options.out / "store")
     common = {
@@ -90,13 +94,14 @@ def run(options: argparse.Namespace) -> None:
         "store": store,
         "progress": False if options.json else None,
     }
-    if options.race:
-        raced = race(setups, **common)
-        results, best, seconds = list(raced.rates), raced.best, raced.seconds
-    else:
-        results = sweep(setups, **common)
-        best = min(results, key=rank)
-        seconds = best.seconds
+    with hired(options):
+        if options.race:
+            raced = race(setups, **common)
+            results, best, seconds = list(raced.rates), raced.best, raced.seconds
+        else:
+            results = sweep(setups, **common)
+            best = min(results, key=rank)
+            seconds = best.seconds
     figures = draw(results, options.out) if options.figure else []
     if options.json:
         document = best.to_dict()

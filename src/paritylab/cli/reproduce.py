@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from paritylab.cli.crews import add_crew, hired, shows_script
 from paritylab.cli.parser import Parser, add_common, count, print_json
 from paritylab.errors import InvalidInput
 
@@ -30,13 +31,13 @@ def add(commands: Any) -> None:
     parser.add_argument("--seed", type=count, default=0, help="root of all random numbers")
     parser.add_argument("--engine", default="auto", help="auto, jax or lanes")
     parser.add_argument("--threads", type=count, help="cores for the native engine; all unless said")
+    add_crew(parser)
     add_common(parser, run)
 
 
 def run(options: argparse.Namespace) -> None:
-    from paritylab.claims import Lab, find, reproduce
+    from paritylab.claims import find
     from paritylab.claims.registry import method
-    from paritylab.claims.reproduction import estimate
 
     claims = find(options.claims)
     able = [claim for claim in claims if method(claim)]
@@ -44,21 +45,33 @@ def run(options: argparse.Namespace) -> None:
         raise InvalidInput(f"{claims[0].id} cannot be run by this version of paritylab")
     if options.export:
         return export(able, options)
-    done = []
-    for number, claim in enumerate(able, 1):
-        lab = Lab(options.size, options.out, options.seed, options.engine, options.threads,
-                  False if options.json else None)
-        print(f"[{number}/{len(able)}] {claim.id}: {claim.title}; {estimate(claim, options.size, options.out)}",
-              file=sys.stderr, flush=True)
-        result = reproduce(claim, lab, options.record)
-        done.append({**result.result, "files": [str(path) for path in result.files]})
-        if not options.json:
-            print(result, *(f"  {path}" for path in result.files), sep="\n", flush=True)
+    if shows_script(options):
+        return
+    with hired(options):
+        done = reproduce_all(able, options)
     verdicts = [result["verdict"] for result in done]
     if options.json:
         print_json({"claims": done})
     elif len(done) > 1:
         print(f"{len(done)} claims: " + ", ".join(f"{verdicts.count(name)} {name}" for name in sorted(set(verdicts))))
+
+
+def reproduce_all(claims: list[Any], options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Try one claim after the other, saying what comes of each; their results."""
+    from paritylab.claims import Lab, reproduce
+    from paritylab.claims.reproduction import estimate
+
+    done = []
+    for number, claim in enumerate(claims, 1):
+        lab = Lab(options.size, options.out, options.seed, options.engine, options.threads,
+                  False if options.json else None)
+        print(f"[{number}/{len(claims)}] {claim.id}: {claim.title}; {estimate(claim, options.size, options.out)}",
+              file=sys.stderr, flush=True)
+        result = reproduce(claim, lab, options.record)
+        done.append({**result.result, "files": [str(path) for path in result.files]})
+        if not options.json:
+            print(result, *(f"  {path}" for path in result.files), sep="\n", flush=True)
+    return done
 
 
 def export(claims: list[Any], options: argparse.Namespace) -> None:
