@@ -34,6 +34,7 @@ WIDTH = 3.4
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#000000", "#CC79A7", "#56B4E9", "#E69F00")
 LINES = ("solid", "dashed", "dashdot", "dotted", (0, (6, 1, 1, 1, 1, 1)))
 GREY = "#666666"
+MOST_SHAPES = 500
 FORMATS = ("png", "svg", "pdf")
 
 _STYLE: Any = {
@@ -292,6 +293,7 @@ def scaling_plot(
 @styled
 def save(figure: Figure, path: str | os.PathLike[str]) -> list[Path]:
     """Write ``path``.png (300 dpi), ``path``.svg and ``path``.pdf, each whole or not at all."""
+    _flatten(figure)
     stem = Path(path)
     stem.parent.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
@@ -304,6 +306,15 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> list[Path]:
         write_atomically(target, buffer.getvalue())
         written.append(target)
     return written
+
+
+def _flatten(figure: Figure) -> None:
+    """Draw clouds of many points as a picture: as shapes they would take megabytes in the SVG."""
+    for axes in figure.axes:
+        for line in axes.lines:
+            line.set_rasterized(line.get_linestyle() == "None" and len(np.atleast_1d(line.get_xdata())) > MOST_SHAPES)
+        for cloud in axes.collections:
+            cloud.set_rasterized(len(np.asarray(cloud.get_offsets())) > MOST_SHAPES)
 
 
 def blank(height: float) -> Figure:
