@@ -56,6 +56,11 @@ def strongest(out: Path, claim: str) -> dict[str, Any] | None:
     return None
 
 
+def from_disk(entry: dict[str, Any]) -> bool:
+    """Whether most of a trial came from disk, so that its seconds say nothing about what it costs."""
+    return 2 * entry["reused_runs"] > entry["runs"] or bool(entry.get("recalled_arrays"))
+
+
 def figure_of(out: Path, claim: str, found: dict[str, Any]) -> Path | None:
     """The SVG figure of the trial that :func:`strongest` found."""
     own = local_directory(out, claim, found["size"]) / "figure.svg"

@@ -38,9 +38,7 @@ def markdown(claims: Sequence[Claim]) -> str:
              "| claim | | verdict | size | runs | seconds |", "|---|---|---|---|---|---|"]
     for claim in claims:
         entry = found[claim.id]
-        names = ("verdict", "size", "runs", "seconds")
-        told = " | ".join(f"{entry[name]}" if entry else "" for name in names)
-        lines.append(f"| `{claim.id}` | {_plain(claim.title)} | {told} |")
+        lines.append(f"| `{claim.id}` | {_plain(claim.title)} | {_told(entry)} |")
     for title, verdict in (("Not reproduced", NOT_REPRODUCED), ("Inconclusive", INCONCLUSIVE)):
         chosen = [claim for claim in claims if (entry := found[claim.id]) and entry["verdict"] == verdict]
         if chosen:
@@ -48,6 +46,14 @@ def markdown(claims: Sequence[Claim]) -> str:
         for claim in chosen:
             lines += ["", f"### `{claim.id}`: {_plain(claim.title)}", "", *_numbers(claim, found[claim.id] or {})]
     return "\n".join(lines)
+
+
+def _told(entry: dict[str, Any] | None) -> str:
+    """Verdict, size, runs and seconds; no seconds where most came from disk, or from another machine."""
+    if entry is None:
+        return " | ".join([""] * 4)
+    seconds = "" if evidence.from_disk(entry) else f"{entry['seconds']:g}"
+    return f"{entry['verdict']} | {entry['size']} | {entry['runs']} | {seconds}"
 
 
 def _numbers(claim: Claim, entry: dict[str, Any]) -> list[str]:

@@ -93,7 +93,7 @@ def estimate(claim: Claim, size: str, out: Path) -> Estimate:
     for entries, source in ((evidence.local(out, claim.id), "your last trial"),
                             (evidence.shipped(claim.id), "measured when it was recorded")):
         found = entries.get(size) or (entries.get("full") if size == "standard" else None)
-        if found and 2 * found["reused_runs"] <= found["runs"] and not found.get("recalled_arrays"):
+        if found and not evidence.from_disk(found):
             share = 1 - found["reused_runs"] / max(found["runs"], 1)
             return Estimate(found["seconds"] / share, found["flops"], f"{source}, {found['hardware']}")
     if size == "quick":
