@@ -15,14 +15,14 @@ def test_every_public_name_is_what_it_says_also_after_its_module_was_imported():
 
 
 def test_importing_the_package_imports_nothing_heavy():
-    heavy = "jax", "numpy", "scipy", "polars", "matplotlib", "rich"
+    heavy = "jax", "numpy", "scipy", "polars", "matplotlib", "rich", "sklearn"
     code = f"import sys, paritylab; print([name for name in {heavy!r} if name in sys.modules])"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert shown.strip() == "[]"
 
 
 def test_the_core_and_the_engines_import_with_jax_and_numpy_alone():
-    blocked = "scipy", "polars", "matplotlib", "rich", "optax"
+    blocked = "scipy", "polars", "matplotlib", "rich", "optax", "sklearn"
     code = (
         f"import sys\nfor name in {blocked!r}: sys.modules[name] = None\n"
         "import paritylab as pl, paritylab.engines, paritylab.engines.curves, paritylab.settings\n"

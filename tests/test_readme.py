@@ -8,7 +8,7 @@ README = Path(__file__).parents[1] / "README.md"
 
 def test_the_python_examples_of_the_readme_run_in_order():
     blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     names: dict = {}
     for block in blocks:
         exec(compile(block, str(README), "exec"), names)
@@ -21,6 +21,6 @@ def test_the_commands_of_the_readme_are_understood():
 
     text = README.read_text(encoding="utf-8")
     commands = re.findall(r"^paritylab (.*)$", text, flags=re.MULTILINE)
-    assert len(commands) == 15
+    assert len(commands) == 19
     for command in commands:
         build_parser().parse_args(command.split())

@@ -15,6 +15,7 @@ from paritylab.errors import require
 from paritylab.progress import Bar
 from paritylab.records import SOLVED, Records
 from paritylab.setup import Learner, Protocol, Setup
+from paritylab.status import Announcement
 
 if TYPE_CHECKING:
     from paritylab.store import Store
@@ -129,8 +130,12 @@ def sweep(
     start = time.perf_counter()
     new: list[Records] = [Records.empty()] * len(jobs)
     title = "training" if len(setups) == 1 else f"training {len(setups)} setups"
-    with Bar(title, sum(len(job.runs) for job in jobs), progress) as bar:
+    told = [{"setup_id": job.setup.id, "engine": name, "seed": seed, "first": min(wanted, default=0),
+             "runs": len(wanted)} for job, name in zip(jobs, labels, strict=True)]  # fmt: skip
+    root = getattr(store, "root", None) if any(len(job.runs) for job in jobs) else None  # a race's ledger has none
+    with Bar(title, sum(len(job.runs) for job in jobs), progress) as bar, Announcement(root, told) as announcement:
         for group in _groups(jobs, chosen):
+            announcement.train(group)
             members = [jobs[i] for i in group]
             for i, records in zip(group, _train(members, chosen[group[0]], threads, store, bar, new), strict=True):
                 new[i] = records

@@ -34,8 +34,30 @@ def solve(x: ArrayLike, y: ArrayLike) -> Solution:
         require(bool(np.all((values == 0) | (values == 1))), "samples and labels are bits, 0 or 1; use x < 0 for signs")
     n = bits.shape[1]
     rows = _pack(np.concatenate([bits, labels[:, None]], axis=1).astype(bool))
+    found = _reduce(rows, n)
+    ones = (rows[:, n // 64] >> np.uint64(n % 64)) & np.uint64(1) != 0
+    if bool(ones[len(found) :].any()):
+        return Solution(None, len(found))
+    return Solution([column for column, one in zip(found, ones, strict=False) if one], len(found))
+
+
+def pivots(x: ArrayLike) -> list[int]:
+    """The first columns of a matrix of bits that are linearly independent and span all columns.
+
+    >>> pivots([[1, 1, 0], [0, 0, 1]])
+    [0, 2]
+    """
+    bits = np.asarray(x)
+    require(bits.ndim == 2, "a matrix of bits has two axes")
+    return _reduce(_pack(bits.astype(bool)), bits.shape[1])
+
+
+def _reduce(rows: NDArray[np.uint64], columns: int) -> list[int]:
+    """Bring packed rows to reduced echelon form over their first ``columns`` bits, in place; the pivots' columns."""
     pivots: list[int] = []
-    for column in range(n):
+    for column in range(columns):
+        if len(pivots) == len(rows):
+            break
         word, bit = column // 64, np.uint64(column % 64)
         has = (rows[:, word] >> bit) & np.uint64(1) != 0
         below = np.flatnonzero(has[len(pivots) :])
@@ -49,12 +71,7 @@ def solve(x: ArrayLike, y: ArrayLike) -> Solution:
         # Earlier pivot columns of this row are 0 already, and rows above are cleared too: the reduced form.
         rows[has, word:] ^= rows[rank, word:]
         pivots.append(column)
-        if len(pivots) == len(rows):
-            break
-    ones = (rows[:, n // 64] >> np.uint64(n % 64)) & np.uint64(1) != 0
-    if bool(ones[len(pivots) :].any()):
-        return Solution(None, len(pivots))
-    return Solution([column for column, one in zip(pivots, ones, strict=False) if one], len(pivots))
+    return pivots
 
 
 def _pack(bits: NDArray[np.bool_]) -> NDArray[np.uint64]:

@@ -14,8 +14,8 @@ from paritylab.cli.parser import Parser
 from paritylab.errors import InvalidInput
 
 COMMANDS = (
-    "adaptive", "alignment", "atlas", "claims", "curves", "demo", "flow", "fourier", "leaky", "measure", "merge",
-    "reproduce", "results", "search", "two-stage", "xor",
+    "adaptive", "alignment", "atlas", "claims", "compare", "curves", "demo", "flow", "fourier", "leaky", "measure",
+    "merge", "report", "reproduce", "results", "search", "serve", "two-stage", "xor",
 )
 
 

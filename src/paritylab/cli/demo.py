@@ -32,6 +32,7 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     from paritylab import figure7
     from paritylab.progress import Bar
+    from paritylab.site.build import report
     from paritylab.store import Store
 
     require(options.runs >= 10, f"--runs must be at least 10, not {options.runs}")
@@ -49,11 +50,12 @@ def run(options: argparse.Namespace) -> None:
                 )
             )  # fmt: skip
     figures = draw(measured, options.out, options.runs, options.engine, options.threads, store)
+    index = report(options.out)["index.html"]
     seconds = time.perf_counter() - start
     rms = figure7.rms_log_ratio(measured)
     if options.json:
         print_json({"table": [row(m) for m in measured], "rms_log10_ratio": rms, "seconds": round(seconds, 2),
-                    "figures": [str(path) for path in figures]})
+                    "figures": [str(path) for path in figures], "site": str(index)})
         return
     print_table(measured)
     engine = measured[0].best.engine
@@ -62,6 +64,7 @@ def run(options: argparse.Namespace) -> None:
     for path in figures:
         print(f"  {path}")
     print(f"records: {store.root}  (list them with: paritylab results --out {options.out})")
+    print(f"site: {index}  (every claim, published beside measured, and your results; open it in a browser)")
 
 
 def row(measured: Any) -> dict[str, Any]:

@@ -1,0 +1,195 @@
+"""Many learners on the same Problems: what each needs, in a table and a figure."""
+
+from __future__ import annotations
+
+import io
+import math
+import time
+from collections.abc import Callable, Sequence
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from paritylab import plots, statistics
+from paritylab.baselines.attempts import THRESHOLD, bound, check_threshold, needed
+from paritylab.baselines.records import Record, as_records, frame
+from paritylab.errors import require
+from paritylab.files import write_atomically
+from paritylab.problems.parity import Parity
+from paritylab.progress import Bar
+
+FLUSH_SECONDS = 2.0
+
+
+def compare(
+    problems: Sequence[Parity], learners: Sequence[str], runs: int = 25, seed: int = 0, limit: int | None = None,
+    threshold: float = THRESHOLD, learner: Any = None, out: Path | None = None, progress: bool | None = None,
+) -> list[Record]:
+    """What each learner needs on each Problem, for runs 0, 1, ...: see :func:`paritylab.baselines.needed`.
+
+    With ``out``, Records are kept there as they come, and what is there already is not computed again. ``learner`` is
+    the network of ``sgd``; ``limit`` bounds every learner's samples, in place of bounds of their own.
+
+    >>> records = compare([Parity(n=10, k=2)], ["exhaustive", "gaussian-elimination"], runs=3)
+    >>> [record.status for record in records]
+    ['solved', 'solved', 'solved', 'solved', 'solved', 'solved']
+    """
+    require(runs >= 1, f"runs must be at least 1, not {runs}")
+    require(len(set(learners)) == len(learners) > 0, "say each learner once, and one at least")
+    require(len(set(problems)) == len(problems) > 0, "say each problem once, and one at least")
+    check_threshold(threshold)
+    cells = [(problem, name) for problem in problems for name in learners]
+    for problem, name in cells:
+        bound(name, problem, limit)
+    found: list[Record] = []
+    with Bar("runs", len(cells) * runs, progress) as bar:
+        for problem, name in cells:
+            rows, keep = _kept(out, name, problem, seed, limit, threshold, learner)
+            missing = sorted(set(range(runs)) - {row.run for row in rows})
+            done, note = len(found) + runs - len(missing), f"{name}, n = {problem.n}"
+            bar.show(done, note)
+            if name == "sgd" and missing:
+                rows += _train(problem, missing, seed, limit, threshold, learner, out)
+                keep(rows)
+                missing = []
+            kept = time.perf_counter()
+            try:
+                for run in missing:
+                    rows.append(needed(name, problem, run, seed, limit, threshold))
+                    done += 1
+                    bar.show(done, note)
+                    if time.perf_counter() - kept > FLUSH_SECONDS:
+                        keep(rows)
+                        kept = time.perf_counter()
+            finally:
+                if missing:
+                    keep(rows)
+            found += sorted((row for row in rows if row.run < runs), key=lambda row: row.run)
+    return found
+
+
+def _train(
+    problem: Parity, runs: list[int], seed: int, limit: int | None, threshold: float, learner: Any, out: Path | None
+) -> list[Record]:
+    from paritylab.baselines import sgd
+    from paritylab.store import Store
+
+    store = None if out is None else Store(out / "store")
+    return sgd.train(problem, runs, seed, bound("sgd", problem, limit), threshold, learner, store, progress=False)
+
+
+def _kept(
+    out: Path | None, name: str, problem: Parity, seed: int, limit: int | None, threshold: float, learner: Any
+) -> tuple[list[Record], Callable[[list[Record]], None]]:
+    """The Records of one learner and Problem that are on disk, and the function that puts them there."""
+    if out is None:
+        return [], lambda rows: None
+    import polars as pl
+
+    from paritylab.baselines import sgd
+    from paritylab.offload import kept_name
+    from paritylab.setup import encode
+
+    trained = encode(learner or sgd.LEARNER) if name == "sgd" else None
+    parameters = {"learner": name, "problem": encode(problem), "limit": limit, "threshold": threshold, "sgd": trained}
+    path = out / "kept" / f"{kept_name('compare', parameters, seed)}.parquet"
+
+    def keep(rows: list[Record]) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, as_parquet(rows))
+
+    try:
+        rows = [Record.from_dict(row) for row in pl.read_parquet(path).iter_rows(named=True)]
+    except (FileNotFoundError, TypeError, pl.exceptions.PolarsError):  # a damaged file is replaced
+        rows = []
+    return rows, keep
+
+
+def as_parquet(rows: Sequence[Record]) -> bytes:
+    """A Parquet file of Records."""
+    buffer = io.BytesIO()
+    frame(rows).write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def summarise(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """One row for each Problem and learner: median samples, solved share (95 % intervals), median seconds.
+
+    A median or an end of its interval is ``inf`` where too few runs were solved.
+
+    >>> rows = [Record("exhaustive", 9, 2, 0.0, run, "solved", 16 + run, "examples", 0.1, None, 1.0)
+    ...         for run in range(3)]
+    >>> summarise(rows)[0]["median"]
+    17.0
+    """
+    cells: dict[tuple[Any, ...], list[Record]] = {}
+    for record in records:
+        cells.setdefault((record.n, record.k, record.noise, record.learner), []).append(record)
+    rows = []
+    for (n, k, noise, name), members in cells.items():
+        summary = statistics.summary(as_records(members))
+        times = sorted(record.seconds for record in members if record.seconds is not None)
+        notes = sorted({record.note for record in members if not record.solved and record.note})
+        rows.append({
+            "learner": name, "n": n, "k": k, "noise": noise, "unit": members[0].unit, "runs": summary.runs,
+            "median": summary.median, "median_interval": summary.median_interval, "solved": summary.solved,
+            "solved_fraction": summary.solved_fraction, "solved_interval": summary.solved_interval,
+            "refused": sum(record.status == "refused" for record in members),
+            "seconds": times[len(times) // 2] if times else None, "given": summary.max_horizon,
+            "accuracy": float(sum(record.accuracy for record in members) / len(members)), "notes": notes,
+        })  # fmt: skip
+    return rows
+
+
+@plots.styled
+def comparison_plot(records: Sequence[Record]) -> Any:
+    """Samples needed against n, or one row of runs for each learner where there is but one n.
+
+    A hollow triangle: the median run was not solved with so many samples.
+    """
+    rows = summarise(records)
+    if len({row["n"] for row in rows}) == 1:
+        return _one_size(records, rows)
+    cells = {name: sorted((row for row in rows if row["learner"] == name), key=lambda row: row["n"])
+             for name in dict.fromkeys(row["learner"] for row in rows)}
+    figure = plots.scaling_plot({_label(mine[0]): _series(mine) for mine in cells.values()}, "input bits n",
+                                "samples needed (median)")
+    for mine, colour in zip(cells.values(), cycle(plots.COLOURS), strict=False):
+        beyond = [(row["n"], row["given"]) for row in mine if math.isinf(row["median"])]
+        figure.axes[0].plot(*np.array(beyond).reshape(-1, 2).T, "^", color=colour, fillstyle="none", markersize=5)
+    return figure
+
+
+def _label(row: dict[str, Any]) -> str:
+    return f"{row['learner']} (queries)" if row["unit"] == "queries" else row["learner"]
+
+
+def _series(rows: list[dict[str, Any]]) -> plots.Series:
+    """Medians against n; what is not reached, or not bounded, is not drawn."""
+    y = np.array([row["median"] for row in rows])
+    low, high = np.array([row["median_interval"] for row in rows]).T
+    y = np.where(np.isfinite(y), y, np.nan)
+    return plots.Series([row["n"] for row in rows], y, np.where(low > 0, low, y), high)
+
+
+def _one_size(records: Sequence[Record], rows: list[dict[str, Any]]) -> Any:
+    figure = plots.blank(0.7 + 0.3 * max(2, len(rows)))
+    axes = figure.add_subplot(xscale="log", xlabel="samples needed", ylim=(len(rows) - 0.4, -0.6))
+    for place, row in enumerate(rows):
+        mine = [record for record in records if record.learner == row["learner"]]
+        shown = [record.samples for record in mine if record.solved]
+        axes.plot(shown, [place] * len(shown), "o", color=plots.COLOURS[0], alpha=0.25, markersize=3)
+        if math.isfinite(row["median"]):
+            axes.plot(row["median"], place, "|", color=plots.COLOURS[1], markersize=11, markeredgewidth=2)
+        if row["solved"] < row["runs"]:
+            text = f"{row['runs'] - row['solved']} of {row['runs']} not solved"
+            axes.plot(row["given"], place, ">", color=plots.GREY, markersize=4)
+            axes.annotate(text, (row["given"], place), (3, 5), textcoords="offset points", ha="right",
+                          fontsize=6, color=plots.GREY)
+    axes.set_yticks(range(len(rows)), [_label(row) for row in rows])
+    axes.tick_params(axis="y", length=0)
+    axes.margins(x=0.12)
+    plots.readable_log(axes)
+    return figure

@@ -1,0 +1,161 @@
+"""A scikit-learn classifier for those who suspect a hidden parity in their data."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from paritylab.baselines import elimination, gf2, low_degree
+from paritylab.baselines.search import Found, exhaustive
+from paritylab.errors import InvalidInput, require, unknown
+
+METHODS = ("gaussian-elimination", "low-degree", "exhaustive", "sgd")
+MOST_SUPPORTS = 10**8
+TRIALS = 64
+"""Random subsets that elimination tries on labels that no parity explains."""
+
+
+class NoParity(UserWarning):
+    """No parity explains all labels: they are noisy, or not a parity."""
+
+
+class ParityClassifier(ClassifierMixin, BaseEstimator):
+    """Label = the parity of a hidden subset of the features, or its opposite.
+
+    Each feature becomes a bit: whether it lies above the midpoint of its smallest and largest training value. That is
+    exact for features of two values (-1/+1, 0/1, any two numbers) and a choice for others, which ``binarise=False``
+    refuses instead. A feature that is constant in training is never part of the support.
+
+    Args:
+        k: size of the support for ``exhaustive``, the largest size for ``low-degree`` and ``sgd``; None tries sizes up
+            to 3. ``gaussian-elimination`` finds a support of any size and does not need it.
+        method: ``gaussian-elimination`` (about as many rows as features, no noise; where labels contradict one another
+            it takes the best of 64 random subsets and warns), ``low-degree`` or ``exhaustive`` (few rows and noisy
+            labels, time n^k), or ``sgd`` (a network, whose large Fourier coefficients give the support).
+        binarise: whether features of more than two values are cut at the midpoint.
+        random_state: of the subsets, and of ``sgd``.
+
+    Attributes:
+        support_: positions of the features in the parity, increasing.
+        negated_: whether labels are the opposite of the parity of bits (0 for ``classes_[0]``, 1 for ``classes_[1]``).
+        classes_: the two labels.
+        consistent_: whether the parity explains every training label.
+        determined_: whether no other parity of those tried explains the labels as well (``sgd``: whether a network has
+            a large coefficient at all).
+        n_features_in_: number of features.
+
+    >>> x = np.random.default_rng(0).integers(0, 2, (60, 40))
+    >>> model = ParityClassifier().fit(x, x[:, [3, 8, 21]].sum(axis=1) % 2)
+    >>> model.support_.tolist(), model.score(x, x[:, [3, 8, 21]].sum(axis=1) % 2)
+    ([3, 8, 21], 1.0)
+    """
+
+    def __init__(
+        self,
+        k: int | None = None,
+        method: str = "gaussian-elimination",
+        binarise: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.k = k
+        self.method = method
+        self.binarise = binarise
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> ParityClassifier:
+        """Find the parity."""
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y")
+        if kind != "binary":
+            raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
+        if self.method not in METHODS:
+            raise unknown("method", str(self.method), METHODS)
+        n = X.shape[1]
+        require(self.k is None or 0 <= self.k <= n, f"k must be in 0..{n}, not {self.k}")
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        self._cuts = self._midpoints(X)
+        bits = self._bits(X)
+        generator = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        support, self.negated_, self.determined_ = self._search(bits, labels.astype(bool), generator)
+        self.support_ = np.array(sorted(support), np.intp)
+        self.consistent_ = bool(np.all(self._parity(bits) == labels))
+        if not self.consistent_:
+            right = 100 * np.mean(self._parity(bits) == labels)
+            warnings.warn(f"no parity was found that explains all labels; this one explains {right:.1f} % of them",
+                          NoParity, stacklevel=2)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The parity's labels."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self.classes_[self._parity(self._bits(X))]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True  # on data that are not a parity
+        return tags
+
+    def _midpoints(self, X: np.ndarray) -> np.ndarray:
+        low, high = X.min(axis=0), X.max(axis=0)
+        if not self.binarise:
+            odd = np.flatnonzero(np.any(np.not_equal(X, low) & np.not_equal(X, high), axis=0))
+            if len(odd):
+                raise InvalidInput(f"feature {odd[0]} has more than two values; binarise=True cuts it at the midpoint")
+        return low / 2 + high / 2
+
+    def _bits(self, X: np.ndarray) -> np.ndarray:
+        return np.greater(X, self._cuts)
+
+    def _parity(self, bits: np.ndarray) -> np.ndarray:
+        """Positions of labels in ``classes_``."""
+        return (bits[:, self.support_].sum(axis=1) + self.negated_) % 2 % len(self.classes_)
+
+    def _search(self, x: np.ndarray, y: np.ndarray, generator: Any) -> tuple[list[int], bool, bool]:
+        """Support, negation, and whether they are determined, of bits x and y."""
+        if self.method == "gaussian-elimination":
+            return _eliminate(x, y, generator)
+        signs, labels = 1 - 2 * x.astype(np.int8), 1 - 2 * y.astype(np.int8)
+        if self.method == "sgd":
+            from paritylab.baselines.sgd import support_of_data
+
+            support = support_of_data(signs, labels, 3 if self.k is None else self.k, generator)
+            determined = len(support) > 0
+        else:
+            support, *sizes = self._best(signs, labels)
+            determined = sizes[0] > sizes[1]
+        agreement = int((signs[:, support].prod(axis=1) * labels).sum())
+        return support, agreement < 0, determined
+
+    def _best(self, signs: np.ndarray, labels: np.ndarray) -> Found:
+        n = signs.shape[1]
+        largest = min(3, n) if self.k is None else self.k
+        sizes = [largest] if self.method == "exhaustive" and self.k is not None else range(largest + 1)
+        supports = sum(math.comb(n, size) for size in sizes)
+        require(supports <= MOST_SUPPORTS,
+                f"{supports:.2g} supports are too many; allowed: {MOST_SUPPORTS:.0e}; lower k")
+        if len(sizes) == 1 and largest > 0:
+            return exhaustive(signs, labels, largest, absolute=True)
+        return low_degree.largest(signs, labels, largest)
+
+
+def _eliminate(x: np.ndarray, y: np.ndarray, generator: Any) -> tuple[list[int], bool, bool]:
+    n = x.shape[1]
+    varying = np.flatnonzero(x.any(axis=0) & ~x.all(axis=0))
+    # The last column, a constant, lets the parity be negated.
+    columns = np.column_stack([x[:, varying], np.ones(len(x), bool)])
+    solution = gf2.solve(columns, y)
+    if solution.support is None:
+        solution = elimination.pooled(columns, y, generator, 1.0, TRIALS)
+    places = np.append(varying, n)
+    found = [int(places[j]) for j in solution.support or []]
+    return [j for j in found if j < n], n in found, solution.rank == columns.shape[1]

@@ -1,0 +1,1 @@
+"""The site: every claim, published beside measured, as static pages that open from disk."""

@@ -1,0 +1,112 @@
+"""Building the site: all files in memory first, then onto disk, each whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from paritylab.files import write_atomically
+from paritylab.site import content, documents, figures, pages, reference
+from paritylab.site.content import PAPERS, Card
+
+_HERE = Path(__file__).parent
+
+
+def _marked(text: str) -> Any:
+    """Text whose ``code`` is marked as such, escaped."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"``(.+?)``|:\w+:`([^`]+)`", r"<code>\1\2</code>", str(escape(text))))
+
+
+class Site:
+    """The files of a site, by path; ``live`` pages look for news from the server that shows them."""
+
+    def __init__(self, live: bool = False) -> None:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+        self.files: dict[str, bytes] = {}
+        self.live = live
+        self._templates = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True, trim_blocks=True,
+                                      lstrip_blocks=True, undefined=StrictUndefined)  # fmt: skip
+        self._templates.filters |= {"number": content.number, "duration": content.duration, "count": content.count,
+                                    "blocks": reference.blocks, "marked": _marked}  # fmt: skip
+        self._templates.globals |= {"PAPERS": PAPERS, "VERDICTS": content.VERDICTS}
+        for path in sorted((_HERE / "assets").iterdir()):
+            self.files[f"assets/{path.name}"] = path.read_bytes()
+
+    def page(self, path: str, template: str, title: str, **values: Any) -> None:
+        """Add a page."""
+        told = {"path": path, "root": "../" * path.count("/"), "title": title, "live": self.live, **values}
+        self.files[path] = self._templates.get_template(f"{template}.html").render(told).encode()
+
+    def data(self, name: str, value: Any) -> None:
+        """Add ``data/<name>.js``: a script, since pages opened from disk may not read other files."""
+        text = json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=True).replace("<", "\\u003c")
+        self.files[f"data/{name}.js"] = f"(window.paritylab??={{}})[{json.dumps(name)}]={text};\n".encode()
+
+
+def report(out: Path, live: bool = False) -> dict[str, Path]:
+    """Build ``<out>/site`` from the shipped evidence and what is under ``out``; the paths written, by name."""
+    files = build(out, live)
+    root = out / "site"
+    for name, data in files.items():
+        path = root / name
+        if not path.is_file() or path.read_bytes() != data:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, data)
+    return {name: root / name for name in files}
+
+
+def build(out: Path, live: bool = False) -> Mapping[str, bytes]:
+    """The files of the site."""
+    site = Site(live)
+    cards = content.cards(out)
+    pages.home(site, cards)
+    for paper in PAPERS:
+        pages.paper(site, paper, [card for card in cards if card.claim.paper == paper.id])
+    by_id = {card.id: card for card in cards}
+    figures.figure7(site, by_id["barak2022.fig7"])
+    figures.alignment(site, by_id["abbe2024.open-threshold"])
+    figures.watched(site)
+    pages.results(site, cards, out)
+    if live:
+        site.page("live.html", "live", "Live")
+    _evidence(site, cards)
+    _sources(site, cards)
+    _documents(site, cards)
+    return site.files
+
+
+def _evidence(site: Site, cards: list[Card]) -> None:
+    """Figures and data of every claim."""
+    for card in cards:
+        if card.found:
+            text = json.dumps(card.found, indent=1, allow_nan=False) + "\n"
+            site.files[f"evidence/{card.id}.json"] = text.encode()
+        if card.figure:
+            site.files[f"evidence/{card.id}.svg"] = card.figure.read_bytes()
+        for path in card.data:
+            site.files[f"evidence/{card.id}{path.suffix}"] = path.read_bytes()
+
+
+def _sources(site: Site, cards: list[Card]) -> None:
+    """The modules that try the claims."""
+    for source in {card.source.module: card.source for card in cards if card.source}.values():
+        lines = (_HERE.parent / source.module).read_text(encoding="utf-8").splitlines()
+        tried = [card for card in cards if card.source and card.source.module == source.module]
+        site.page(source.page, "source", f"paritylab/{source.module}", lines=lines, tried=tried)
+
+
+def _documents(site: Site, cards: list[Card]) -> None:
+    found = documents.documents({card.id: card.href for card in cards})
+    for document in found:
+        site.page(f"docs/{document.name}.html", "document", document.title, document=document, documents=found)
+        for image in document.images:
+            if (path := documents.directory() / image).is_file():
+                site.files[f"docs/{image}"] = path.read_bytes()
+    site.page("docs/reference.html", "reference", "API reference", sections=reference.sections(), documents=found)
+    site.page("docs/index.html", "documents", "Documentation", documents=found)

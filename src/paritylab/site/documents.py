@@ -1,0 +1,143 @@
+"""The repository's Markdown pages as HTML: one source for both. Mathematics becomes MathML when the site is built."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+FIRST = ("tutorial", "reproduction", "errata", "engines", "performance", "atlas")
+"""The pages that are listed before the others."""
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Document:
+    """One page of ``docs/``."""
+
+    name: str
+    """Its path without the suffix, such as ``theory/alignment``."""
+    title: str
+    lead: str
+    """The first paragraph as plain text, shortened."""
+    body: str
+    """HTML without the first heading."""
+    images: tuple[str, ...]
+    """Paths of images under ``docs/``."""
+
+
+def directory() -> Path:
+    """``docs/`` of the checkout, or the copy that an installed package carries."""
+    checkout = _PACKAGE.parents[1] / "docs"
+    return checkout if (checkout.parent / "pyproject.toml").is_file() else _PACKAGE / "docs"
+
+
+def documents(claims: Mapping[str, str]) -> list[Document]:
+    """All pages; ``claims`` says for each claim's id which page of the site shows it."""
+    root = directory()
+    names = [path.relative_to(root).with_suffix("").as_posix() for path in root.rglob("*.md")]
+    order = sorted(names, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name))
+    return [_read(root, name, claims) for name in order]
+
+
+def _read(root: Path, name: str, claims: Mapping[str, str]) -> Document:
+    text = (root / f"{name}.md").read_text(encoding="utf-8")
+    up = "../" * (1 + name.count("/"))
+    images: list[str] = []
+    parser = _parser({claim: up + page for claim, page in claims.items()}, name, images)
+    tokens = parser.parse(text)
+    title = name
+    if tokens and tokens[0].type == "heading_open":
+        title, tokens = tokens[1].content, tokens[3:]
+    lead = next((tokens[i + 1].content for i, token in enumerate(tokens) if token.type == "paragraph_open"), "")
+    body = parser.renderer.render(tokens, parser.options, {})
+    return Document(name, title, _shorten(lead), body, tuple(images))
+
+
+def _shorten(text: str, most: int = 200) -> str:
+    """
+    >>> _shorten("See [this](that.md): `x` and $y$. More.", 30)
+    'See this: x and y. More.'
+    """
+    plain = re.sub(r"[`*$]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(text.split())))
+    return plain if len(plain) <= most else plain[:most].rsplit(" ", 1)[0] + " …"
+
+
+def _parser(claims: Mapping[str, str], name: str, images: list[str]) -> Any:
+    from markdown_it import MarkdownIt
+    from mdit_py_plugins.anchors import anchors_plugin
+    from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser.use(anchors_plugin, max_level=4).use(dollarmath_plugin, double_inline=True, allow_digits=False)
+
+    def render(rule: str) -> Any:
+        return lambda function: parser.add_render_rule(rule, function)
+
+    @render("math_inline")
+    def _(self: Any, tokens: Any, i: int, *_: Any) -> str:
+        return mathml(tokens[i].content)
+
+    @render("math_block")
+    def _(self: Any, tokens: Any, i: int, *_: Any) -> str:
+        formula = mathml(tokens[i].content, True)
+        return f'<div class="scroll math" tabindex="0" role="group" aria-label="formula">{formula}</div>'
+
+    @render("table_open")
+    def _(self: Any, tokens: Any, i: int, *_: Any) -> str:
+        return '<div class="scroll" tabindex="0" role="region" aria-label="table"><table>'
+
+    @render("table_close")
+    def _(self: Any, tokens: Any, i: int, *_: Any) -> str:
+        return "</table></div>"
+
+    @render("code_inline")
+    def _(self: Any, tokens: Any, i: int, *_: Any) -> str:
+        code = f"<code>{escape(tokens[i].content)}</code>"
+        page = claims.get(tokens[i].content)
+        return f'<a href="{escape(page)}">{code}</a>' if page else code
+
+    def link(self: Any, tokens: Any, i: int, options: Any, env: Any) -> str:
+        href = str(tokens[i].attrGet("href"))
+        if "://" not in href:
+            tokens[i].attrSet("href", re.sub(r"\.md(?=$|#)", ".html", href))
+        return self.renderToken(tokens, i, options, env)
+
+    def image(self: Any, tokens: Any, i: int, options: Any, env: Any) -> str:
+        images.append(str(PurePosixPath(name).parent / str(tokens[i].attrGet("src"))))
+        tokens[i].attrSet("loading", "lazy")
+        tokens[i].attrSet("alt", tokens[i].content)
+        return self.renderToken(tokens, i, options, env)
+
+    parser.add_render_rule("link_open", link)
+    parser.add_render_rule("image", image)
+    return parser
+
+
+def mathml(tex: str, display: bool = False) -> str:
+    """A formula as MathML, which browsers draw themselves."""
+    from latex2mathml.converter import convert
+
+    # TeX reads f''^2 as one superscript, the converter only if it is written as one.
+    one = re.sub(r"('+)\^(\{[^}]*\}|.)", lambda found: "^{" + r"\prime" * len(found[1]) + f" {found[2]}}}", tex.strip())
+    text = convert(one, display="block" if display else "inline")
+    return re.sub(r' mathvariant="(double-struck|bold)">(\w)<', lambda found: f">{_letter(*found.groups())}<", text)
+
+
+def _letter(variant: str, sign: str) -> str:
+    """A letter or digit of a mathematical alphabet: browsers no longer heed ``mathvariant``.
+
+    >>> _letter("double-struck", "E"), _letter("double-struck", "Z"), _letter("bold", "1")
+    ('𝔼', 'ℤ', '𝟏')
+    """
+    name = unicodedata.name(sign).replace("LATIN ", "").replace("LETTER ", "")
+    for prefix in ("MATHEMATICAL ", ""):
+        with contextlib.suppress(KeyError):
+            return unicodedata.lookup(f"{prefix}{variant.upper()} {name}")
+    return sign

@@ -1,0 +1,52 @@
+"""The pages about claims and results: home, one for each paper, and one for what is on this disk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from paritylab.claims.verdicts import INCONCLUSIVE, NOT_REPRODUCED
+from paritylab.site import content
+from paritylab.site.content import Card, Paper
+from paritylab.site.results import summaries
+
+if TYPE_CHECKING:
+    from paritylab.site.build import Site
+
+
+def home(site: Site, cards: list[Card]) -> None:
+    """The four papers, what was reproduced and what was not, and one command to check."""
+    panels = []
+    for paper in content.PAPERS:
+        own = [card for card in cards if card.claim.paper == paper.id]
+        shown = next((card for name in paper.headlines for card in own if card.id == name and card.figure), None)
+        panels.append((paper, content.counts(own), len(own), shown))
+    against = [card for card in cards if card.verdict == NOT_REPRODUCED]
+    unsure = [card for card in cards if card.verdict == INCONCLUSIVE]
+    site.page("index.html", "home", "What was reproduced", panels=panels, counts=content.counts(cards),
+              total=len(cards), against=against, unsure=unsure, command=content.FIRST_COMMAND)  # fmt: skip
+
+
+def paper(site: Site, paper: Paper, cards: list[Card]) -> None:
+    """Every claim of one paper as a card."""
+    site.page(f"{paper.id}.html", "paper", paper.id, paper=paper, cards=cards, counts=content.counts(cards))
+
+
+def results(site: Site, cards: list[Card], out: Path) -> None:
+    """What is under ``out``: claims tried, figures, sweeps."""
+    own = [card for card in cards if card.found and card.found["source"] == "local"]
+    figures = sorted(path for path in out.glob("*.svg") if path.is_file())
+    for path in figures:
+        site.files[f"figures/{path.name}"] = path.read_bytes()
+    site.page("results.html", "results", "Your results", own=own, figures=[path.name for path in figures],
+              rows=summaries(out), told=percentile)  # fmt: skip
+
+
+def percentile(value: float | None, ends: Sequence[float | None]) -> str:
+    """
+    >>> percentile(1240.0, (1200.0, None)), percentile(None, (None, None))
+    ('1,240 [1,200, not reached]', 'not reached')
+    """
+    shown = ["not reached" if each is None else f"{each:,.0f}" for each in (value, *ends)]
+    return shown[0] if ends[0] is None else f"{shown[0]} [{shown[1]}, {shown[2]}]"

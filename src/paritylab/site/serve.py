@@ -1,0 +1,111 @@
+"""The site on loopback, and what is going on: built again when a claim was tried, live while sweeps train."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import threading
+import warnings
+from http import HTTPStatus
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from paritylab import status
+from paritylab.site import build
+from paritylab.site.results import row
+
+HOST = "127.0.0.1"
+POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
+
+
+class Watcher:
+    """Builds the site, and again when results have changed; tells what is going on."""
+
+    def __init__(self, out: Path) -> None:
+        self.out = out
+        self._lock = threading.Lock()
+        self._built = ""
+
+    def refresh(self) -> str:
+        """Build if there is something new; a name for what was built."""
+        with self._lock:
+            now = self._state()
+            if now != self._built:
+                build.report(self.out, live=True)
+                self._built = now
+            return self._built
+
+    def live(self) -> dict[str, Any]:
+        """Running and queued sweeps with what their stored records say so far."""
+        sweeps = [_told(self.out / "store", sweep) for sweep in status.sweeps(self.out / "store")]
+        return {"built": self.refresh(), "sweeps": sweeps}
+
+    def _state(self) -> str:
+        """Changes with every claim tried, and when a sweep ends: records of one that goes on do not count."""
+        busy = {job["setup_id"] for sweep in status.sweeps(self.out / "store") for job in sweep["jobs"]}
+        paths = [*self.out.glob("claims/*/*/result.json"), *self.out.glob("*.svg"),
+                 *(path for path in self.out.glob("store/*/*.parquet") if path.parent.name not in busy)]  # fmt: skip
+        listed = "\n".join(f"{path} {path.stat().st_mtime_ns}" for path in sorted(paths) if path.is_file())
+        return hashlib.sha256(listed.encode()).hexdigest()[:16]
+
+
+def _told(root: Path, sweep: dict[str, Any]) -> dict[str, Any]:
+    from paritylab.store import Store
+
+    store, jobs = Store(root), []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for job in sweep["jobs"]:
+            asked = range(job["first"], job["first"] + job["runs"])
+            setup = _setup(root, job["setup_id"])
+            known = row(store, job["setup_id"], setup, job["engine"], job["seed"], asked) if setup else {"runs": 0}
+            jobs.append(known | {"setup_id": job["setup_id"], "state": job["state"], "done": known["runs"],
+                                 "wanted": job["runs"]})  # fmt: skip
+    return {"started": sweep["started"], "jobs": jobs}
+
+
+def _setup(root: Path, setup_id: str) -> dict[str, Any] | None:
+    try:
+        return json.loads((root / setup_id / "setup.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+class Handler(SimpleHTTPRequestHandler):
+    """Files of the site, and ``/api/live.json``; only for this machine, by its own name."""
+
+    def __init__(self, *args: Any, watcher: Watcher, **kwargs: Any) -> None:
+        self.watcher = watcher
+        super().__init__(*args, directory=str(watcher.out / "site"), **kwargs)
+
+    def do_GET(self) -> None:
+        host = self.headers.get("Host", "").rsplit(":", 1)[0]
+        if host not in (HOST, "localhost"):  # another name may be a page elsewhere that points here
+            self.send_error(HTTPStatus.FORBIDDEN)
+        elif self.path == "/api/live.json":
+            data = json.dumps(self.watcher.live(), allow_nan=False).encode()
+            self.send_response(HTTPStatus.OK)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+        else:
+            super().do_GET()
+
+    def end_headers(self) -> None:
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Content-Security-Policy", POLICY)
+        self.send_header("X-Content-Type-Options", "nosniff")
+        super().end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Silence: the terminal belongs to the one line that says where the site is."""
+
+
+def server(out: Path, port: int = 0) -> ThreadingHTTPServer:
+    """A server for the site of ``out``, built and ready; ``serve_forever`` starts it."""
+    watcher = Watcher(out)
+    watcher.refresh()
+    return ThreadingHTTPServer((HOST, port), functools.partial(Handler, watcher=watcher))

@@ -1,0 +1,69 @@
+"""What sweeps are going on: a small file beside the store while a sweep trains, for whoever looks on."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from paritylab.files import write_atomically
+
+FOLDER = ".sweeps"
+
+
+class Announcement:
+    """Says which jobs a sweep has and which of them train; without a root it says nothing."""
+
+    def __init__(self, root: Path | None, jobs: Sequence[dict[str, Any]]) -> None:
+        self._path = root / FOLDER / f"{uuid.uuid4().hex}.json" if root is not None and jobs else None
+        self._told = {"pid": os.getpid(), "host": socket.gethostname(), "started": round(time.time(), 1)}
+        self._jobs = [dict(job, state="queued") for job in jobs]
+
+    def __enter__(self) -> Announcement:
+        self.train(())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._path is not None:
+            with contextlib.suppress(OSError):
+                self._path.unlink(missing_ok=True)
+                self._path.parent.rmdir()  # unless another sweep is going on
+
+    def train(self, positions: Sequence[int]) -> None:
+        """These jobs train from now on; those that trained before are done."""
+        if self._path is None:
+            return
+        for job in self._jobs:
+            job["state"] = "done" if job["state"] == "running" else job["state"]
+        for i in positions:
+            self._jobs[i]["state"] = "running"
+        with contextlib.suppress(OSError):  # nobody's results depend on being watched
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(self._path, json.dumps(self._told | {"jobs": self._jobs}).encode())
+
+
+def sweeps(root: Path) -> Iterator[dict[str, Any]]:
+    """The sweeps that train into the store at ``root``, oldest first; those of processes that died are left out."""
+    found = []
+    for path in (root / FOLDER).glob("*.json"):
+        with contextlib.suppress(OSError, ValueError):
+            found.append(json.loads(path.read_text(encoding="utf-8")))
+    yield from sorted((each for each in found if _alive(each)), key=lambda each: each["started"])
+
+
+def _alive(told: dict[str, Any]) -> bool:
+    if told["host"] != socket.gethostname():
+        return True
+    try:
+        os.kill(told["pid"], 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
