@@ -21,19 +21,35 @@ class Announcement:
     """Says which jobs a sweep has and which of them train; without a root it says nothing."""
 
     def __init__(self, root: Path | None, jobs: Sequence[dict[str, Any]]) -> None:
+        self._root = root
         self._path = root / FOLDER / f"{uuid.uuid4().hex}.json" if root is not None and jobs else None
         self._told = {"pid": os.getpid(), "host": socket.gethostname(), "started": round(time.time(), 1)}
         self._jobs = [dict(job, state="queued") for job in jobs]
+        self._absent = [] if root is None else [folder for folder in (root, *root.parents) if not folder.exists()]
 
     def __enter__(self) -> Announcement:
+        self._sweep_away()
         self.train(())
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._path is not None:
-            with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):
+            if self._path is not None:
                 self._path.unlink(missing_ok=True)
-                self._path.parent.rmdir()  # unless another sweep is going on
+        self._sweep_away()
+        with contextlib.suppress(OSError):  # folders made for the announcement alone
+            for folder in self._absent:
+                folder.rmdir()
+
+    def _sweep_away(self) -> None:
+        """Delete what killed processes left behind, and the folder unless another sweep is going on."""
+        if self._root is None or not (folder := self._root / FOLDER).is_dir():
+            return
+        with contextlib.suppress(OSError):
+            for path, told in _read(folder):
+                if not _alive(told):
+                    path.unlink(missing_ok=True)
+            folder.rmdir()
 
     def train(self, positions: Sequence[int]) -> None:
         """These jobs train from now on; those that trained before are done."""
@@ -50,11 +66,14 @@ class Announcement:
 
 def sweeps(root: Path) -> Iterator[dict[str, Any]]:
     """The sweeps that train into the store at ``root``, oldest first; those of processes that died are left out."""
-    found = []
-    for path in (root / FOLDER).glob("*.json"):
+    found = [told for _, told in _read(root / FOLDER) if _alive(told)]
+    yield from sorted(found, key=lambda each: each["started"])
+
+
+def _read(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    for path in folder.glob("*.json"):
         with contextlib.suppress(OSError, ValueError):
-            found.append(json.loads(path.read_text(encoding="utf-8")))
-    yield from sorted((each for each in found if _alive(each)), key=lambda each: each["started"])
+            yield path, json.loads(path.read_text(encoding="utf-8"))
 
 
 def _alive(told: dict[str, Any]) -> bool:

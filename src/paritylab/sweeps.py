@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import operator
 import time
 from collections.abc import Iterable, Sequence
@@ -130,9 +131,9 @@ def sweep(
     start = time.perf_counter()
     new: list[Records] = [Records.empty()] * len(jobs)
     title = "training" if len(setups) == 1 else f"training {len(setups)} setups"
-    told = [{"setup_id": job.setup.id, "engine": name, "seed": seed, "first": min(wanted, default=0),
-             "runs": len(wanted)} for job, name in zip(jobs, labels, strict=True)]  # fmt: skip
-    root = getattr(store, "root", None) if any(len(job.runs) for job in jobs) else None  # a race's ledger has none
+    root = getattr(store, "root", None)  # a race's ledger has none
+    busy = root is not None and any(len(job.runs) for job in jobs)
+    told = [_told(job, name, wanted) for job, name in zip(jobs, labels, strict=True)] if busy else []
     with Bar(title, sum(len(job.runs) for job in jobs), progress) as bar, Announcement(root, told) as announcement:
         for group in _groups(jobs, chosen):
             announcement.train(group)
@@ -166,6 +167,12 @@ def measure(
     """
     setup = Setup(problem, learner or Learner(), protocol or Protocol())
     return sweep([setup], runs, **options)[0]
+
+
+def _told(job: engines.Job, engine: str, runs: range) -> dict[str, Any]:
+    """A job for those who look on."""
+    return {"setup_id": job.setup.id, "setup": json.loads(job.setup.to_json()), "engine": engine, "seed": job.seed,
+            "first": min(runs, default=0), "runs": len(runs)}  # fmt: skip
 
 
 def _stored(store: Store | None, setup: Setup, engine: str, seed: int, numbers: np.ndarray) -> Records:

@@ -17,8 +17,8 @@ def add(commands: Any) -> None:
         description="Builds a static site under --out, in the folder 'site', from the evidence that the package ships"
         " and the results and records under --out. It opens from disk and needs no network.",
     )
-    parser.add_argument("--record", action="store_true",
-                        help="first train the runs of 'Watch it learn' and compute the alignments that the package ships")
+    parser.add_argument("--record", action="store_true", help="first train the runs of 'Watch it learn' and compute the"
+                        " alignments that the package ships")
     add_common(parser, run)
 
 

@@ -28,7 +28,8 @@ def run(options: argparse.Namespace) -> None:
     try:
         server = serve.server(options.out, options.port)
     except OSError as error:
-        raise InvalidInput(f"cannot listen on port {options.port}: {error.strerror or error}; choose another") from error
+        reason = error.strerror or error
+        raise InvalidInput(f"cannot listen on port {options.port}: {reason}; choose another") from error
     with server:
         url = f"http://{serve.HOST}:{server.server_address[1]}/"
         if options.json:

@@ -38,8 +38,8 @@ class Paper:
 PAPERS = (
     Paper("barak2022", "Barak, Edelman, Goel, Kakade, Malach, Zhang",
           "Hidden Progress in Deep Learning: SGD Learns Parities Near the Computational Limit", "NeurIPS 2022",
-          "Plain SGD learns sparse parities with many networks in about as many steps as there are supports to choose from: a long plateau, then a sudden"
-          " drop, while progress is hidden in the weights.",
+          "Plain SGD learns sparse parities with many networks in about as many steps as there are supports to"
+          " choose from: a long plateau, then a sudden drop, while progress is hidden in the weights.",
           ("barak2022.fig2-left", "barak2022.fig3", "barak2022.fig7")),
     Paper("abbe2024", "Abbe, Cornacchia, Hązła, Kougang-Yombi",
           "Learning High-Degree Parities: The Crucial Role of the Initialization", "2024",

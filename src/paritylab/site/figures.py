@@ -13,7 +13,6 @@ from paritylab.site.content import Card
 if TYPE_CHECKING:
     from paritylab.site.build import Site
 
-SETTINGS = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv", "xv", "*i", "*ii", "*iii")
 RULES = ("fastest", "as_printed", "matched")
 CHOSEN = ("rademacher", "perturbed-rademacher:0.1", "perturbed-rademacher:0.5", "gaussian")
 """The laws that are drawn at first."""
@@ -32,10 +31,12 @@ def figure7(site: Site, card: Card) -> None:
     }  # fmt: skip
     for row in _rows(card):
         found = {"lr": row["lr"].removesuffix(".0"), "p10": _finite(row["p10"]), "low": _finite(row["low"]),
-                 "high": _finite(row["high"]), "solved": float(row["solved"]), "horizon": int(row["horizon"])}  # fmt: skip
+                 "high": _finite(row["high"]), "solved": float(row["solved"]),
+                 "horizon": int(row["horizon"])}  # fmt: skip
         cell = cells[f"{row['setting']} {row['k']} {row['batch']}"]
         cell |= {rule: found for rule in RULES if row[rule] == "true"}
-    site.data("figure7", {"settings": SETTINGS, "columns": columns, "cells": cells})
+    settings = list(dict.fromkeys(setting for setting, _, _ in published))
+    site.data("figure7", {"settings": settings, "columns": columns, "cells": cells})
     site.page("figure7.html", "figure7", "Figure 7", card=card)
 
 
@@ -53,32 +54,25 @@ def _finite(text: str) -> float | None:
 def alignment(site: Site, threshold: Card) -> None:
     """Exact alignments, their rates, the atlas, and the threshold question."""
     table = alignments.shipped()
-    labels = {law: _label(family, name) for family, values in table["families"].items() for name, law in values.items()}
-    rows = [{"law": _law(row["init"]), "d": int(row["d"]), "network": row["network"],
-             **{name: float(row[key]) for name, key in
-                (("log10", "log10_alignment"), ("rate", "rate"), ("accuracy", "accuracy"), ("low", "low"), ("high", "high"))}}
-            for row in alignments.atlas()]  # fmt: skip
+    labels = {law: label for family in alignments.FAMILIES for law, label in family.labels.items()}
+    rows = [_point(row) for row in alignments.atlas()]
     networks: dict[str, dict[str, list[Any]]] = {}
     for row in rows:
         networks.setdefault(row["network"], {}).setdefault(row["law"], []).append(row)
-    site.data("alignments", {name: table[name] for name in ("dimensions", "log10", "families", "rates")})
+    site.data("alignments", {name: table[name] for name in ("dimensions", "log10")})
     site.data("atlas", rows)
     site.files["data/atlas.csv"] = (alignments.DATA / "atlas.csv").read_bytes()
-    site.page("alignment.html", "alignment", "Alignment", threshold=threshold, families=table["families"], labels=labels,
-              chosen=CHOSEN, degrees=table["degrees"], units=table["units"], dimensions=len(table["dimensions"]),
-              rates=table["rates"], atlas=networks, networks=list(networks),
+    site.page("alignment.html", "alignment", "Alignment", threshold=threshold, families=alignments.FAMILIES,
+              labels=labels, chosen=CHOSEN, degrees=alignments.DEGREES, units=alignments.UNITS,
+              dimensions=len(table["dimensions"]), rates=table["rates"], atlas=networks, networks=list(networks),
               atlas_dimensions=sorted({row["d"] for row in rows}))  # fmt: skip
 
 
-def _label(family: str, name: str) -> str:
-    """A law in a legend.
-
-    >>> _label("Signs plus Gaussian noise of size σ", "0.1"), _label("Gaussian", "Gaussian")
-    ('signs + Gaussian noise 0.1', 'Gaussian')
-    """
-    short = {"Signs plus Gaussian noise of size σ": "signs + Gaussian noise", "Signs plus uniform noise of size s":
-             "signs + uniform noise", "Signs, zero with probability s": "sparse signs", "Uniform on a few values": "uniform on"}
-    return f"{short[family]} {name}" if family in short else name
+def _point(row: dict[str, str]) -> dict[str, Any]:
+    """A row of the atlas as the page needs it."""
+    names = {"log10": "log10_alignment", "rate": "rate", "accuracy": "accuracy", "low": "low", "high": "high"}
+    numbers = {name: float(row[column]) for name, column in names.items()}
+    return {"law": _law(row["init"]), "d": int(row["d"]), "network": row["network"], **numbers}
 
 
 def _law(init: str) -> str:
@@ -90,8 +84,9 @@ def _law(init: str) -> str:
     name, _, numbers = init.partition(":")
     if name == "sparse-rademacher":
         return f"sparse signs 1/{round(1 / float(numbers))}"
-    shown = {"rademacher": "±1 (Rademacher)", "gaussian": "Gaussian", "perturbed-rademacher": f"signs + Gaussian {numbers}",
-             "uniform-perturbed": f"signs + uniform {numbers}", "discrete": "{" + numbers.replace(",", ", ") + "}"}  # fmt: skip
+    shown = {"rademacher": "±1 (Rademacher)", "gaussian": "Gaussian", "discrete": f"{{{numbers.replace(',', ', ')}}}",
+             "perturbed-rademacher": f"signs + Gaussian {numbers}",
+             "uniform-perturbed": f"signs + uniform {numbers}"}  # fmt: skip
     return shown.get(name, init)
 
 

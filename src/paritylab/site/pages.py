@@ -49,4 +49,4 @@ def percentile(value: float | None, ends: Sequence[float | None]) -> str:
     ('1,240 [1,200, not reached]', 'not reached')
     """
     shown = ["not reached" if each is None else f"{each:,.0f}" for each in (value, *ends)]
-    return shown[0] if ends[0] is None else f"{shown[0]} [{shown[1]}, {shown[2]}]"
+    return shown[0] if value is None and not ends[0] else f"{shown[0]} [{shown[1]}, {shown[2]}]"

@@ -59,18 +59,9 @@ def _told(root: Path, sweep: dict[str, Any]) -> dict[str, Any]:
         warnings.simplefilter("ignore")
         for job in sweep["jobs"]:
             asked = range(job["first"], job["first"] + job["runs"])
-            setup = _setup(root, job["setup_id"])
-            known = row(store, job["setup_id"], setup, job["engine"], job["seed"], asked) if setup else {"runs": 0}
-            jobs.append(known | {"setup_id": job["setup_id"], "state": job["state"], "done": known["runs"],
-                                 "wanted": job["runs"]})  # fmt: skip
+            known = row(store, job["setup_id"], job["setup"], job["engine"], job["seed"], asked)
+            jobs.append(known | {"state": job["state"], "done": known["runs"], "wanted": job["runs"]})
     return {"started": sweep["started"], "jobs": jobs}
-
-
-def _setup(root: Path, setup_id: str) -> dict[str, Any] | None:
-    try:
-        return json.loads((root / setup_id / "setup.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
 
 
 class Handler(SimpleHTTPRequestHandler):

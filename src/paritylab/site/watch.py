@@ -42,11 +42,11 @@ class Recording:
     """Whether progress is that of glasgow2023's two phases, not the distance from the start."""
 
 
-def _barak2022(setting: str, n: int, k: int, lr: float) -> Callable[[], Mapping[str, Setup]]:
+def _barak2022(setting: str, n: int, k: int, lr: float, batch: int = 32) -> Callable[[], Mapping[str, Setup]]:
     def make() -> Mapping[str, Setup]:
         from paritylab import Parity, Setup, settings
 
-        return {f"setting ({setting})": Setup(Parity(n, k), settings.barak2022(setting, k, lr))}
+        return {f"setting ({setting})": Setup(Parity(n, k), settings.barak2022(setting, k, lr, batch))}
 
     return make
 
@@ -82,10 +82,11 @@ def _by_decades(last: int, points: int) -> tuple[int, ...]:
 
 RECORDINGS = (
     Recording("plateau", "Plateau and jump: setting (i)",
-              "A ReLU network of width 10 on the (50, 3) parity, batch 32. Accuracy stays at chance for hundreds of steps"
-              " while the weights of the three relevant coordinates already move away from the others.",
-              "paritylab curves --setting barak2022:i --n 50 --k 3 --lr 0.5 --steps 2400 --every 10 --weights",
-              _barak2022("i", 50, 3, 0.5), _evenly(2400, 10)),
+              "A ReLU network of width 10 on the (50, 3) parity, batch 1024. Accuracy stays at chance for two thousand"
+              " steps while the weights of the three relevant coordinates already move farther than the others.",
+              "paritylab curves --setting barak2022:i --n 50 --k 3 --lr 0.1 --batch 1024 --steps 4000 --every 20"
+              " --weights",
+              _barak2022("i", 50, 3, 0.1, 1024), _evenly(4000, 20)),
     Recording("sinusoid", "A sinusoid neuron: setting (xiv)",
               "A single neuron sin(w·x) on the (50, 3) parity. It is solved once its three relevant weights are of one"
               " size and the rest are near zero.",

@@ -66,7 +66,7 @@ window.charts = (() => {
     const draw = () => {
       width = Math.max(220, element.clientWidth);
       const height = options.height ?? 260, series = options.series.filter((each) => each.x.length);
-      const left = 52, right = 12, top = 10, bottom = 40;
+      const left = 52, right = 20, top = 10, bottom = 40;
       svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
       svg.setAttribute("width", width);
       svg.setAttribute("height", height);

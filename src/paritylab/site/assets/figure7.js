@@ -9,7 +9,7 @@
   const measured = (each) => each && each[rule.value];
   const ratio = (each) => (measured(each)?.p10 && each.published ? Math.log10(measured(each).p10 / each.published) : null);
   let sorted = { column: -1, down: false }, focus = [0, 0];
-  if (innerWidth < 900) degree.value = "3";
+  if (innerWidth < 1100) degree.value = "3";
 
   const seen = () => columns.filter((column) => degree.value === "all" || String(column.k) === degree.value);
   const order = () => {

@@ -4,7 +4,7 @@
   const state = document.getElementById("state"), list = document.getElementById("live");
   const cell = (row, text, name = "td") => { const node = document.createElement(name); node.textContent = text; row.append(node); return node; };
   const number = (value) => (value === null || value === undefined ? "–" : Math.round(value).toLocaleString("en"));
-  const shape = (job) => (job.network ? `n = ${job.n}, k = ${job.k}, ${job.network}, batch ${job.batch}, rate ${job.lr}` : job.setup_id);
+  const shape = (job) => `n = ${job.n}, k = ${job.k}, ${job.network}, batch ${job.batch}, rate ${job.lr}`;
   const table = (sweep) => {
     const box = document.createElement("section"), title = document.createElement("h2"), scroll = document.createElement("div"), made = document.createElement("table");
     const done = sweep.jobs.reduce((sum, job) => sum + job.done, 0), wanted = sweep.jobs.reduce((sum, job) => sum + job.wanted, 0);

@@ -66,7 +66,7 @@
     const wait = () => [
       add("Accuracy", both("accuracy", panel.accuracy, panel.train_accuracy), { label: "", domain: [0.4, 1.02] }),
       add("Loss", both("loss", panel.loss, panel.train_loss), { label: "", domain: [0, 1.05 * Math.max(...panel.loss, ...(panel.train_loss ?? []))] }),
-      add("Hidden progress", Object.entries(panel.progress).map(([name, values], i) => line(name, values, i)), { label: "", log: run.name === "xor" }),
+      add("Hidden progress", Object.entries(panel.progress).map(([name, values], i) => line(name, values, i)), { label: "", log: true }),
     ];
     let plots = [];
     const paint = (i) => {

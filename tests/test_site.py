@@ -1,0 +1,292 @@
+"""The site: built from shipped evidence, complete, escaped, the same every time."""
+
+import dataclasses
+import json
+import os
+import re
+import threading
+import urllib.error
+import urllib.request
+from html.parser import HTMLParser
+from pathlib import PurePosixPath
+from urllib.parse import unquote, urldefrag
+
+import numpy as np
+import pytest
+
+from paritylab import Learner, Parity, Protocol, Setup, Store, status, sweep
+from paritylab.claims import evidence, registry
+from paritylab.cli import build_parser, main
+from paritylab.records import Records
+from paritylab.site import build, content, documents, serve, watch
+
+HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=alert(1)>"
+
+
+class Page(HTMLParser):
+    """Links, ids and visible words of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.links, self.ids, self.tags = [], set(), []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        for name, value in attrs:
+            if name in ("href", "src"):
+                self.links.append(value)
+            if name == "id":
+                assert value not in self.ids, f"id {value} twice"
+                self.ids.add(value)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    return build.build(tmp_path_factory.mktemp("nothing"))
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    return {name: Page(data.decode()) for name, data in site.items() if name.endswith(".html")}
+
+
+def test_all_pages_are_there_and_every_link_leads_somewhere(site, pages):
+    top = {"index.html", "figure7.html", "alignment.html", "watch.html", "results.html"}
+    docs = {f"docs/{name}.html" for name in ("index", "tutorial", "reference", "errata", "performance", "engines",
+                                             "theory/alignment")}  # fmt: skip
+    assert top | docs | {f"{paper}.html" for paper in registry.PAPERS} <= set(pages)
+    for name, page in pages.items():
+        for link in page.links:
+            if link == "data:,":
+                continue
+            assert "://" not in link, f"{name} reaches for {link}"
+            target, place = urldefrag(link)
+            path = os.path.normpath(PurePosixPath(name).parent / unquote(target)) if target else name
+            assert path in site, f"{name} links to {link}"
+            if place and path.endswith(".html"):
+                assert unquote(place) in pages[path].ids, f"{name} links to {link}"
+
+
+def test_the_verdicts_shown_are_those_of_the_evidence(site):
+    claims = registry.registry()
+    home = site["index.html"].decode()
+    counts = content.counts(content.cards(evidence.shipped_directory() / "nowhere"))
+    assert sum(counts.values()) == len(claims)
+    assert f"{counts['reproduced']} were reproduced" in home
+    for verdict, count in counts.items():
+        shown = sum(site[f"{paper}.html"].decode().count(f'data-verdict="{verdict}"') for paper in registry.PAPERS)
+        assert shown == count, verdict
+    assert content.FIRST_COMMAND in home
+    first = content.FIRST_COMMAND.split()[2]
+    assert evidence.shipped(first)["quick"]["verdict"] == "reproduced"
+
+
+def test_every_claim_with_evidence_has_its_figure_data_source_and_command(site):
+    for card in content.cards(evidence.shipped_directory() / "nowhere"):
+        assert card.source is not None, card.id
+        build_parser().parse_args(card.command.split()[1:])
+        if card.found:
+            assert f"evidence/{card.id}.json" in site
+            page = site[f"{card.claim.paper}.html"].decode()
+            assert f'id="{card.id}"' in page
+            assert (f"evidence/{card.id}.svg" in page) == (card.figure is not None)
+
+
+def test_figure_7_shows_every_cell_measured_beside_published(site):
+    text = site["data/figure7.js"].decode()
+    table = json.loads(text.split("=", 2)[2].rstrip(";\n"))
+    assert (len(table["settings"]), len(table["columns"]), len(table["cells"])) == (18, 15, 270)
+    measured = [cell for cell in table["cells"].values() if "fastest" in cell]
+    assert len(measured) >= 255
+    assert all(cell["fastest"]["lr"] and 0 <= cell["fastest"]["solved"] <= 1 for cell in measured)
+    assert table["cells"]["i 3 32"]["published"] == 318
+
+
+def test_the_recorded_runs_are_small_and_their_commands_understood(site):
+    assert len(watch.RECORDINGS) >= 6
+    for recording in watch.RECORDINGS:
+        data = site[f"data/watch-{recording.name}.js"]
+        assert len(data) < 300_000
+        build_parser().parse_args(recording.command.split()[1:])
+        run = watch.shipped()[recording.name]
+        for panel in run["panels"]:
+            lengths = {len(panel["accuracy"]), len(panel["loss"]), *map(len, panel["progress"].values())}
+            assert lengths == {len(run["steps"])}
+    by_name = watch.shipped()
+    assert by_name["plateau"]["panels"][0]["accuracy"][-1] == 1
+    rademacher, gaussian = by_name["starts"]["panels"]
+    assert rademacher["accuracy"][-1] > 0.99 > 0.55 > gaussian["accuracy"][-1]
+
+
+def test_a_recording_is_what_its_setup_gives(tmp_path, monkeypatch):
+    monkeypatch.setattr(watch, "SHIPPED", tmp_path)
+    full = next(each for each in watch.RECORDINGS if each.name == "sinusoid")
+    path = watch.record(dataclasses.replace(full, steps=full.steps[:4]))
+    short = json.loads(path.read_text())
+    shipped = json.loads((content.Path(watch.__file__).parents[1] / "data/watch/sinusoid.json").read_text())
+    assert short["steps"] == shipped["steps"][:4]
+    assert short["panels"][0]["accuracy"] == shipped["panels"][0]["accuracy"][:4]
+
+
+def test_the_home_page_is_light(site):
+    needed = ("index.html", "assets/site.css", "assets/site.js", "assets/theme.js")
+    assert sum(len(site[name]) for name in needed) < 300_000
+
+
+def test_the_same_evidence_gives_the_same_bytes_and_no_path_of_this_machine(site, tmp_path):
+    again = build.build(tmp_path)
+    assert {name: data for name, data in again.items() if site[name] != data} == {}
+    here = str(content.Path(build.__file__).parents[3])
+    for name, data in again.items():
+        if not name.endswith((".parquet", ".png")):
+            text = data.decode()
+            assert str(tmp_path) not in text, name
+            assert here not in text, name
+            assert not re.search(r"/(home|root|Users)/\w", text), name
+
+
+def test_mathematics_is_drawn_by_the_browser_itself(site):
+    for document in documents.documents({}):
+        assert "$$" not in document.body
+        assert "merror" not in document.body
+    assert "<math" in site["docs/theory/alignment.html"].decode()
+    assert "\N{MATHEMATICAL DOUBLE-STRUCK CAPITAL E}" in site["docs/theory/alignment.html"].decode()
+
+
+def test_the_commands_of_the_tutorial_are_understood():
+    text = (documents.directory() / "tutorial.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^paritylab (.*)$", text, flags=re.MULTILINE)
+    assert len(commands) >= 10
+    for command in commands:
+        if command != "--version":
+            build_parser().parse_args(command.split())
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
+        compile(block, "tutorial", "exec")
+
+
+def hostile_out(tmp_path, monkeypatch):
+    """Results and records whose every text is an attack."""
+    claim = dataclasses.replace(registry.registry()["barak2022.fig3"], title=HOSTILE, statement=HOSTILE, setup=HOSTILE)
+    monkeypatch.setattr(content, "registry", lambda: registry.registry() | {claim.id: claim})
+    monkeypatch.setattr(content, "remarks", lambda: {claim.id: HOSTILE})
+    entry = dict(evidence.shipped(claim.id)["quick"])
+    entry |= {"note": HOSTILE, "numbers": {HOSTILE: 1.0}, "hardware": HOSTILE, "parameters": {HOSTILE: HOSTILE},
+              "checks": [dict(entry["checks"][0], name=HOSTILE, rule=HOSTILE)]}  # fmt: skip
+    for size in evidence.SIZES:
+        directory = evidence.local_directory(tmp_path, claim.id, size)
+        directory.mkdir(parents=True)
+        (directory / "result.json").write_text(json.dumps(entry | {"size": size}))
+    setup = json.loads(Setup(Parity(n=8, k=2)).to_json())
+    setup["learner"]["network"] = {"type": HOSTILE}
+    setup["problem"]["n"] = HOSTILE
+    block = Records([0, 1], [0, 1], [120, -1], [120, 500], [1.0, 0.5], [0.0, 1.0])
+    Store(tmp_path / "store").append("4f2a", json.dumps(setup), "jax", 0, block)
+    Store(tmp_path / "store").append("beef", json.dumps({"type": "setup", "learner": HOSTILE}), "jax", 0, block)
+
+
+def test_text_from_claims_and_store_is_escaped(tmp_path, monkeypatch):
+    hostile_out(tmp_path, monkeypatch)
+    site = build.build(tmp_path)
+    seen = 0
+    for name, data in site.items():
+        if name.endswith((".html", ".js")):
+            text = data.decode()
+            assert "<script>alert" not in text, name
+            assert "<img src=x" not in text, name
+            seen += text.count("&lt;script&gt;alert")
+    assert seen > 8
+    assert "&lt;script&gt;" in site["results.html"].decode()
+
+
+def test_report_writes_the_site_and_rewrites_only_what_changed(tmp_path, capsys):
+    assert main(["report", "--json", "--out", str(tmp_path)]) == 0
+    told = json.loads(capsys.readouterr().out)
+    index = content.Path(told["index"])
+    assert index == tmp_path / "site" / "index.html"
+    assert told["bytes"] == sum(path.stat().st_size for path in (tmp_path / "site").rglob("*") if path.is_file())
+    before = index.stat().st_mtime_ns
+    (tmp_path / "site" / "watch.html").write_text("damaged")
+    build.report(tmp_path)
+    assert index.stat().st_mtime_ns == before
+    assert b"scrub" in (tmp_path / "site" / "watch.html").read_bytes()
+
+
+# --- live -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_sweep_is_announced_while_it_trains_and_not_afterwards(tmp_path, monkeypatch):
+    seen = []
+    train = status.Announcement.train
+
+    def spy(self, group):
+        train(self, group)
+        seen.extend(status.sweeps(tmp_path))
+
+    monkeypatch.setattr(status.Announcement, "train", spy)
+    protocol = Protocol(max_steps=200, eval_size=64)
+    setups = [Setup(Parity(n=6, k=2), Learner(batch=batch), protocol) for batch in (16, 32)]
+    sweep(setups, runs=3, engine="jax", store=Store(tmp_path))
+    states = [[job["state"] for job in each["jobs"]] for each in seen]
+    assert states == [["queued", "queued"], ["running", "queued"], ["done", "running"]]
+    assert list(status.sweeps(tmp_path)) == []
+    assert not (tmp_path / status.FOLDER).exists()
+    seen.clear()
+    sweep(setups, runs=3, engine="jax", store=Store(tmp_path))
+    assert seen == []  # nothing was missing
+
+
+def test_a_process_that_died_is_not_going_on(tmp_path):
+    with status.Announcement(tmp_path, [{"setup_id": "4f2a"}]):
+        (path,) = (tmp_path / status.FOLDER).glob("*.json")
+        told = json.loads(path.read_text())
+        path.write_text(json.dumps(told | {"pid": 2**22 + 1}))
+        assert list(status.sweeps(tmp_path)) == []
+        with status.Announcement(tmp_path, []):
+            assert not path.exists()
+
+
+@pytest.fixture
+def server(tmp_path):
+    server = serve.server(tmp_path)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def get(server, path, host=None):
+    address = f"http://127.0.0.1:{server.server_address[1]}{path}"
+    with urllib.request.urlopen(urllib.request.Request(address, headers={"Host": host} if host else {})) as answer:
+        return answer.read(), answer.headers
+
+
+def test_the_server_shows_the_site_to_this_machine_only_and_what_is_going_on(server, tmp_path):
+    assert server.server_address[0] == "127.0.0.1"
+    page, headers = get(server, "/")
+    assert b"Live" in page
+    assert "default-src 'self'" in headers["Content-Security-Policy"]
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        get(server, "/", host="evil.example")
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        get(server, "/../../store/setup.json")
+    built = json.loads(get(server, "/api/live.json")[0])
+    assert built["sweeps"] == []
+    setup = Setup(Parity(n=8, k=2))
+    steps = np.full(5, 120)
+    block = Records(np.arange(5), np.zeros(5, int), steps, steps, np.ones(5), np.zeros(5))
+    Store(tmp_path / "store").append(setup.id, setup.to_json(), "jax", 0, block)
+    told = {"setup": json.loads(setup.to_json()), "engine": "jax", "seed": 0, "first": 0, "runs": 20}
+    jobs = [told | {"setup_id": setup.id}, told | {"setup_id": "feed"}]
+    with status.Announcement(tmp_path / "store", jobs) as announcement:
+        announcement.train([0])
+        live = json.loads(get(server, "/api/live.json")[0])
+        assert live["built"] == built["built"]
+        running, queued = live["sweeps"][0]["jobs"]
+        assert (running["state"], running["done"], running["wanted"], running["median"]) == ("running", 5, 20, 120)
+        assert (queued["state"], queued["done"]) == ("queued", 0)
+    after = json.loads(get(server, "/api/live.json")[0])
+    assert after["built"] != built["built"]  # the sweep has ended: the site shows its records
+    assert setup.id.encode() in get(server, "/results.html")[0]

@@ -1,0 +1,224 @@
+"""The site in a real browser: Playwright with Debian's Chromium, files from disk and loopback only."""
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from paritylab.site import build, serve
+
+AXE = (Path(__file__).parent / "vendor" / "axe" / "axe.min.js").read_text(encoding="utf-8")
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync")  # fmt: skip
+PAGES = ("index.html", "barak2022.html", "abbe2024.html", "glasgow2023.html", "daniely2020.html", "figure7.html",
+         "alignment.html", "watch.html", "results.html", "docs/index.html", "docs/tutorial.html", "docs/reference.html",
+         "docs/errata.html", "docs/reproduction.html", "docs/theory/alignment.html", "docs/engines.html",
+         "docs/performance.html", "source/claims/barak2022/table.html")  # fmt: skip
+
+IN_BOTH = ("index.html", "barak2022.html", "figure7.html", "alignment.html", "watch.html", "docs/errata.html")
+
+
+def chromium():
+    """The browser, installed if it is missing and this may install it; None where it cannot be had."""
+    with open(Path(tempfile.gettempdir()) / "paritylab-chromium.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one test process installs, the others wait
+        if shutil.which("chromium") is None and shutil.which("apt-get") and os.geteuid() == 0:
+            for command in (["apt-get", "update"], ["apt-get", "install", "-y", "--no-install-recommends", "chromium"]):
+                with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                    subprocess.run(command, capture_output=True, timeout=600, env=os.environ | {
+                        "DEBIAN_FRONTEND": "noninteractive"})  # fmt: skip
+    return shutil.which("chromium")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")
+    path = chromium()
+    if path is None:
+        pytest.skip("Chromium is not there and could not be installed (as root: apt-get install chromium)")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    out = tmp_path_factory.mktemp("site")
+    build.report(out)
+    return out / "site"
+
+
+@pytest.fixture
+def page(browser):
+    """A page that fails the test if anything went wrong in it."""
+    context = browser.new_context(viewport={"width": 1200, "height": 900}, color_scheme="light")
+    page = context.new_page()
+    errors = []
+    page.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("requestfailed", lambda request: errors.append(request.url))
+    yield page
+    assert errors == []
+    context.close()
+
+
+def visit(page, root, name):
+    path, _, place = name.partition("#")
+    page.goto((root / path).as_uri() + (f"#{place}" if place else ""))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_opens_fits_any_width_and_is_accessible(page, root, name):
+    visit(page, root, name)
+    for width in (360, 768, 1600):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, width
+    page.set_viewport_size({"width": 900, "height": 900})
+    page.evaluate(AXE)
+    rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"], "resultTypes": ["violations"],
+             "preload": False}  # fmt: skip
+    for scheme in ("light", "dark") if name in IN_BOTH else ("light",):
+        page.emulate_media(color_scheme=scheme)
+        found = page.evaluate("rules => axe.run(document, rules)", rules)["violations"]
+        serious = [(each["id"], each["nodes"][0]["html"][:200]) for each in found
+                   if each["impact"] in ("serious", "critical")]  # fmt: skip
+        assert serious == [], scheme
+
+
+def test_light_and_dark_by_preference_and_by_switch(page, root):
+    ground = "getComputedStyle(document.body).backgroundColor"
+    visit(page, root, "index.html")
+    light = page.evaluate(ground)
+    page.emulate_media(color_scheme="dark")
+    dark = page.evaluate(ground)
+    assert light != dark
+    page.click("#theme")
+    assert page.evaluate(ground) == light
+    visit(page, root, "barak2022.html")
+    assert page.evaluate(ground) == light  # it is remembered
+
+
+def test_claims_can_be_chosen_and_a_command_copied(page, root):
+    visit(page, root, "barak2022.html")
+    shown = "[...document.querySelectorAll('.card')].filter(card => !card.hidden).length"
+    assert page.evaluate(shown) == 51
+    page.fill("#find", "grokking")
+    assert 0 < page.evaluate(shown) < 10
+    page.fill("#find", "")
+    page.uncheck("input[value='reproduced']")
+    assert 0 < page.evaluate(shown) < 51
+    page.click(".card:not([hidden]) .copy")
+    page.wait_for_function("document.querySelector('.card:not([hidden]) .copy').textContent !== 'Copy'")
+
+
+def test_the_menu_opens_on_a_narrow_screen(page, root):
+    page.set_viewport_size({"width": 360, "height": 800})
+    visit(page, root, "index.html")
+    assert not page.is_visible("#nav")
+    page.click("#menu")
+    assert page.is_visible("#nav")
+    page.click("#nav >> text=Figure 7")
+    assert page.url.endswith("figure7.html")
+
+
+def test_the_table_sorts_and_tells_about_cells_on_hover_and_by_keyboard(page, root):
+    visit(page, root, "figure7.html")
+    column = "[...document.querySelectorAll('#table tbody tr')].map(row => row.cells[8].querySelector('b').textContent)"
+    assert len(page.evaluate(column)) == 18
+    page.click("button[aria-label='Sort by k = 3, B = 32']")
+    times = [int(text.replace(",", "")) for text in page.evaluate(column) if text[0].isdigit()]
+    assert times == sorted(times)
+    page.click("button[aria-label='Sort by k = 3, B = 32']")
+    times = [int(text.replace(",", "")) for text in page.evaluate(column) if text[0].isdigit()]
+    assert times == sorted(times, reverse=True)
+    page.click("button[aria-label='Sort by setting']")
+    page.hover("td[data-setting='i'][data-column='7']")
+    told = page.inner_text("#told")
+    assert "published 318" in told
+    assert "Learning rate" in told
+    assert "solved" in told
+    page.focus("#table tbody td[tabindex='0']")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    assert "Setting (ii), k = 2, B = 4" in page.inner_text("#told")
+    page.select_option("#degree", "4")
+    assert page.evaluate("document.querySelectorAll('#table tbody tr')[0].cells.length") == 6
+
+
+def test_the_alignment_chart_responds(page, root):
+    visit(page, root, "alignment.html")
+    lines = "document.querySelectorAll('#chart path').length"
+    paths = "[...document.querySelectorAll('#chart path')].map(path => path.getAttribute('d')).join()"
+    assert page.evaluate(lines) == 4
+    page.check("input[value='sparse-rademacher:0.2']")
+    assert page.evaluate(lines) == 5
+    before = page.evaluate(paths)
+    page.select_option("#axis", "linear")
+    linear = page.evaluate(paths)
+    page.select_option("#degree", "3")
+    assert len({before, linear, page.evaluate(paths)}) == 3
+    page.focus("#place")
+    page.keyboard.press("Home")
+    assert "d = 7" in page.inner_text("#which")
+    assert "10⁻" in page.inner_text("#legend")
+    page.hover("#chart svg", position={"x": 300, "y": 100})
+    assert page.inner_text("#which") != "d = 7"
+    page.select_option("#network", "four layers")
+    assert page.is_visible("[data-network='four layers']")
+    assert not page.is_visible("[data-network='two layers']")
+
+
+def test_every_recorded_run_can_be_scrubbed_and_played(page, root):
+    visit(page, root, "watch.html")
+    for name in page.evaluate("[...document.getElementById('pick').options].map(option => option.value)"):
+        page.select_option("#pick", name)
+        page.wait_for_function(f"document.getElementById('command').textContent && location && '{name}'"
+                               " === document.getElementById('pick').value")  # fmt: skip
+        page.wait_for_function("document.getElementById('step').textContent.startsWith('step 0 ')")
+        pixels = "document.querySelector('.heat').toDataURL()"
+        first = page.evaluate(pixels)
+        page.focus("#scrub")
+        page.keyboard.press("End")
+        assert page.evaluate(pixels) != first, name
+        last = page.inner_text("#step")
+        page.keyboard.press("ArrowLeft")
+        assert page.inner_text("#step") != last
+        assert page.evaluate("document.querySelectorAll('#panels .chart svg path').length") >= 3
+    page.keyboard.press("Home")
+    page.click("#play")
+    page.wait_for_function("Number(document.getElementById('scrub').value) > 5")
+    page.click("#play")
+    still = page.input_value("#scrub")
+    page.wait_for_timeout(100)
+    assert page.input_value("#scrub") == still
+
+
+def test_the_live_page_shows_a_sweep(page, tmp_path):
+    from paritylab import Parity, Setup, status
+
+    server = serve.server(tmp_path)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        setup = Setup(Parity(n=8, k=2))
+        jobs = [{"setup_id": setup.id, "setup": json.loads(setup.to_json()), "engine": "jax", "seed": 0, "first": 0,
+                 "runs": 20}]  # fmt: skip
+        with status.Announcement(tmp_path / "store", jobs) as announcement:
+            announcement.train([0])
+            page.goto(f"http://127.0.0.1:{server.server_address[1]}/live.html")
+            page.wait_for_selector("#live table")
+            assert "running" in page.inner_text("#live")
+            assert "0 of 20" in page.inner_text("#live")
+        page.wait_for_selector("#state:has-text('Nothing is training')")
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
