@@ -44,26 +44,26 @@ public:
     }
 
     // Samples [first, first + count) of the batch of a step: each run's own count, as a stream number and in full.
-    void train(Block<L>& block, vu stream_step, const int64_t (&step)[L::SLOTS], int first, int count) {
+    void train(Samples<L>& block, vu stream_step, const int64_t (&step)[L::SLOTS], int first, int count) {
         block.count = count;
         if (first == 0) make_keys(stream_step);
         if (config_.sample > 0) return from_sample(block, step, first);
         block.inputs.draw(step_keys_.data, first, count, mask_.data(), block.y);
         if (!any_flips_) return;
-        vu words[BLOCK];
+        vu words[L::BLOCK];
         L::draw_words(step_keys_.labels, first, count, words);
         for (int s = 0; s < count; ++s) block.y[s] = select(words[s] < flip_, -block.y[s], block.y[s]);
     }
 
     // Samples [first, first + count) of each run's evaluation sample, with the true labels.
-    void evaluation(Block<L>& block, vu step, int64_t first, int count) {
+    void evaluation(Samples<L>& block, vu step, int64_t first, int count) {
         if (first == 0) step_keys_.evaluation = fold_in(evaluation_.now, config_.eval_fresh ? step : vu{});
         block.count = count;
         block.inputs.draw(step_keys_.evaluation, static_cast<uint32_t>(first), count, mask_.data(), block.y);
     }
 
     // Examples [first, first + count) of each run's finite sample, with the labels it trains on.
-    void sample(Block<L>& block, int64_t first, int count) {
+    void sample(Samples<L>& block, int64_t first, int count) {
         block.count = count;
         for (int slot = 0; slot < L::SLOTS; ++slot) {
             if (!sample_[slot]) continue;
@@ -87,8 +87,8 @@ private:
         for (int slot = 0; slot < L::SLOTS; ++slot) any_flips_ |= flip_[slot] != 0;
     }
 
-    void from_sample(Block<L>& block, const int64_t (&step)[L::SLOTS], int first) {
-        vu words[BLOCK];
+    void from_sample(Samples<L>& block, const int64_t (&step)[L::SLOTS], int first) {
+        vu words[L::BLOCK];
         if (config_.replacement) L::draw_words(step_keys_.data, first, block.count, words);
         for (int slot = 0; slot < L::SLOTS; ++slot) {
             FiniteSample* sample = sample_[slot].get();
@@ -101,7 +101,7 @@ private:
         }
     }
 
-    void put(Block<L>& block, int slot, int s, uint32_t index) {
+    void put(Samples<L>& block, int slot, int s, uint32_t index) {
         block.inputs.put(slot, s, sample_[slot]->inputs(index));
         L::set(block.y[s], slot, sample_[slot]->label(index));
     }

@@ -1,6 +1,7 @@
 // What every run of a pool has in common.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -12,10 +13,11 @@ enum class Loss { hinge, square, logistic, correlation, l1 };
 enum class Status : int32_t { solved, censored, diverged };
 
 struct Config {
-    // The network: one linear layer of `width` units on `inputs` signs, and a head.
+    // The network: one linear layer of `width` units on `inputs` signs, and a head. A deep mlp has layers below it.
     Family family;
     int inputs;
     int width;
+    std::vector<int> below;  // their widths, from the inputs up
     bool bias;  // false: there are no b and c, which stay 0
     Activation activation;
     std::vector<float> activation_params;
@@ -25,7 +27,7 @@ struct Config {
     std::vector<float> loss_params;
     int batch;
     std::vector<float> schedule;  // empty, or what lr is multiplied by at each step
-    float rates[2];
+    std::vector<float> rates;
     float decay_coupled;
     float decay_plain;
 
@@ -41,6 +43,24 @@ struct Config {
     int consecutive;
     bool keep_params;
 
+    // Units of each layer, from the inputs to the last hidden layer.
+    std::vector<int> sizes() const {
+        std::vector<int> all{inputs};
+        all.insert(all.end(), below.begin(), below.end());
+        all.push_back(width);
+        return all;
+    }
+    int64_t weights() const {  // of all layers but the head
+        const std::vector<int> all = sizes();
+        int64_t total = 0;
+        for (std::size_t i = 1; i < all.size(); ++i) total += int64_t{all[i - 1]} * all[i];
+        return total;
+    }
+    int64_t units() const {
+        int64_t total = width;
+        for (int w : below) total += w;
+        return total;
+    }
     int words() const { return (inputs + 31) / 32; }
     bool decays() const { return decay_coupled != 0 || decay_plain != 0; }
 };

@@ -24,7 +24,7 @@ public:
     virtual int64_t steps() const = 0;  // updates done so far, summed over the slots
 };
 
-enum class Layout { lanes, within };
+enum class Layout { lanes, within, deep };
 
 // One instruction set's build of the kernel.
 struct Kernel {

@@ -8,20 +8,27 @@
 
 namespace paritylab::PARITYLAB_ISA {
 
-// A block of samples on its way through the network.
+// A block of samples, and what the network makes of them.
 template <class L>
-struct Block {
+struct Samples {
     typename L::Inputs inputs;
     int count = 0;
-    vf y[BLOCK]{};
-    vf f[BLOCK]{};
-    vf slope[BLOCK]{};  // d loss / d f, over the batch size
+    vf y[L::BLOCK]{};
+    vf f[L::BLOCK]{};
+    vf slope[L::BLOCK]{};  // d loss / d f, over the batch size
+
+    explicit Samples(const Config& config) : inputs(config.words()) {}
+};
+
+// A block on its way through the layer.
+template <class L>
+struct Block : Samples<L> {
     std::vector<vf> z;  // tile after tile, each [sample][unit]; the way back overwrites it with g
 
     explicit Block(const Config& config)
-        : inputs(config.words()), z(static_cast<size_t>(L::vectors(config.width)) * BLOCK) {}
+        : Samples<L>(config), z(static_cast<size_t>(L::vectors(config.width)) * L::BLOCK) {}
 
-    vf* tile(const Tile& t) { return &z[static_cast<size_t>(t.first) * BLOCK]; }
+    vf* tile(const Tile& t) { return &z[static_cast<size_t>(t.first) * L::BLOCK]; }
 };
 
 // mlp: f = c + sum_i u_i sigma(z_i)

@@ -1,7 +1,8 @@
 // What the lanes of a register stand for: runs, or units of one run. The kernel is written once for both.
 //
 // A layout says how many runs a group holds (SLOTS), where a unit's parameters live (place), how lanes add up to one
-// run's output (sum), how inputs are drawn and become +-1 (Inputs), and how wide a tile may be (MAX_UNITS, measured).
+// run's output (sum), how inputs are drawn and become +-1 (Inputs), how many samples go through the network together
+// (BLOCK) and how wide a tile may be (MAX_UNITS, measured).
 // Per-run values, such as learning rates and keys, are registers too: one lane each, or the same value in all.
 #pragma once
 
@@ -12,8 +13,6 @@
 
 namespace paritylab::PARITYLAB_ISA {
 
-inline constexpr int BLOCK = 32;  // samples that go through the network together
-
 // Where a unit's parameters are: which of the layer's registers, and which lane of it.
 struct Place {
     int vector, lane;
@@ -22,6 +21,7 @@ struct Place {
 // Small networks: lane l of every register belongs to the run in slot l. Inputs stay packed until they are used.
 struct RunsInLanes {
     static constexpr int SLOTS = LANES;
+    static constexpr int BLOCK = 32;
     static constexpr int PARTIAL_SUMS = 1;
     static constexpr int MAX_UNITS = LANES == 16 ? 10 : 5;  // unpacking an x is dear: let many units share it
 
@@ -75,8 +75,10 @@ struct RunsInLanes {
 
 // Wide networks, of which a register's worth of copies would outgrow the cache: the lanes are neighbouring units of
 // one run. Units that pad the last register have parameters that stay 0.
-struct UnitsInLanes {
+template <int SAMPLES>
+struct UnitsInLanesBy {
     static constexpr int SLOTS = 1;
+    static constexpr int BLOCK = SAMPLES;
     static constexpr int PARTIAL_SUMS = 16 / LANES;  // sixteen sums on every instruction set, so that all agree
     static constexpr int MAX_UNITS = LANES == 16 ? 5 : 3;  // an x costs one load, like a weight: square tiles
 
@@ -143,5 +145,6 @@ struct UnitsInLanes {
         std::vector<float> signs_;
     };
 };
+using UnitsInLanes = UnitsInLanesBy<32>;
 
 }  // namespace paritylab::PARITYLAB_ISA

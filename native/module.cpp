@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <stdexcept>
 #include <thread>
@@ -25,6 +26,8 @@ namespace {
 template <class T, size_t N>
 using Array = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 
+using Weights = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;  // (runs, ...)
+
 template <class T>
 nb::object to_numpy(std::vector<T> values, std::vector<size_t> shape) {
     auto* kept = new std::vector<T>(std::move(values));
@@ -39,6 +42,12 @@ nb::object column(const std::vector<Record>& records, std::vector<size_t> shape,
     for (const Record& record : records) values(record, all);
     shape.insert(shape.begin(), records.size());
     return to_numpy(std::move(all), std::move(shape));
+}
+
+// Of one layer (n, width); those of several lie in one row.
+std::vector<size_t> shape_of_weights(const Config& config) {
+    if (!config.below.empty()) return {size_t(config.weights())};
+    return {size_t(config.inputs), size_t(config.width)};
 }
 
 nb::dict to_dict(const std::vector<Record>& records, const Config& config) {
@@ -58,16 +67,15 @@ nb::dict to_dict(const std::vector<Record>& records, const Config& config) {
             all.insert(all.end(), (r.end.*member).begin(), (r.end.*member).end());
         });
     };
-    const size_t n = config.inputs, width = config.width;
-    out["W"] = array({n, width}, &Parameters::W);
-    out["b"] = array({width}, &Parameters::b);
-    out["u"] = array({width}, &Parameters::u);
+    out["W"] = array(shape_of_weights(config), &Parameters::W);
+    out["b"] = array({size_t(config.units())}, &Parameters::b);
+    out["u"] = array({size_t(config.width)}, &Parameters::u);
     out["c"] = scalar(float{}, [](const Record& r) { return r.end.c; });
     return out;
 }
 
 nb::dict to_dict(Trace trace, const Config& config) {
-    const size_t runs = trace.runs, points = trace.steps.size(), n = config.inputs, width = config.width;
+    const size_t runs = trace.runs, points = trace.steps.size();
     nb::dict out;
     const auto series = [&](const std::string& prefix, Series& values) {
         out[(prefix + "accuracy").c_str()] = to_numpy(std::move(values.accuracy), {runs, points});
@@ -76,10 +84,14 @@ nb::dict to_dict(Trace trace, const Config& config) {
     series("", trace.evaluation);
     if (!trace.train.loss.empty()) series("train_", trace.train);
     if (!config.keep_params) return out;
-    out["W"] = to_numpy(std::move(trace.W), {runs, points, n, width});
-    out["b"] = to_numpy(std::move(trace.b), {runs, points, width});
-    out["u"] = to_numpy(std::move(trace.u), {runs, points, width});
-    out["c"] = to_numpy(std::move(trace.c), {runs, points});
+    const auto array = [&](std::vector<float>& values, std::vector<size_t> shape) {
+        shape.insert(shape.begin(), {runs, points});
+        return to_numpy(std::move(values), std::move(shape));
+    };
+    out["W"] = array(trace.W, shape_of_weights(config));
+    out["b"] = array(trace.b, {size_t(config.units())});
+    out["u"] = array(trace.u, {size_t(config.width)});
+    out["c"] = array(trace.c, {});
     return out;
 }
 
@@ -101,14 +113,15 @@ void expect_shape(const char* name, const NdArray& array, std::initializer_list<
     }
 }
 
-void add(Pool& pool, Array<int64_t, 1> tag, Array<uint32_t, 2> key, Array<float, 3> W, Array<float, 2> b,
+void add(Pool& pool, Array<int64_t, 1> tag, Array<uint32_t, 2> key, Weights W, Array<float, 2> b,
          Array<float, 2> u, Array<float, 1> c, Array<float, 1> lr, Array<float, 1> tau, Array<uint32_t, 1> flip,
          Array<uint32_t, 2> mask, Array<int64_t, 1> max_steps) {
     const Config& config = pool.config();
-    const size_t runs = tag.shape(0), n = config.inputs, width = config.width, words = config.words();
+    const size_t runs = tag.shape(0), weights = config.weights(), units = config.units(), width = config.width;
+    const size_t words = config.words();
     expect_shape("key", key, {runs, 2});
-    expect_shape("W", W, {runs, n, width});
-    expect_shape("b", b, {runs, width});
+    if (W.ndim() == 0 || W.shape(0) != runs || W.size() != runs * weights) throw std::invalid_argument("W: wrong shape");
+    expect_shape("b", b, {runs, units});
     expect_shape("u", u, {runs, width});
     expect_shape("c", c, {runs});
     expect_shape("lr", lr, {runs});
@@ -130,8 +143,8 @@ void add(Pool& pool, Array<int64_t, 1> tag, Array<uint32_t, 2> key, Array<float,
         run.flip = flip.data()[i];
         run.max_steps = max_steps.data()[i];
         run.mask = row(mask.data(), i, words);
-        run.start.W = row(W.data(), i, n * width);
-        run.start.b = row(b.data(), i, width);
+        run.start.W = row(W.data(), i, weights);
+        run.start.b = row(b.data(), i, units);
         run.start.u = has_head ? row(u.data(), i, width) : std::vector<float>(width);
         run.start.c = has_head ? c.data()[i] : 0.0f;
         pool.add(std::move(run));
@@ -181,17 +194,17 @@ NB_MODULE(_lanes, m) {
         .def("__init__", [](Pool* self, int n, const std::string& family, int width, int batch,
                             const std::string& activation, std::vector<float> activation_params,
                             const std::string& loss, std::vector<float> loss_params,
-                            std::optional<Array<float, 1>> schedule, std::pair<float, float> rates,
+                            std::optional<Array<float, 1>> schedule, std::vector<float> rates,
                             float decay_coupled, float decay_plain, int64_t sample, bool replacement,
                             int64_t eval_every, int64_t eval_size, bool eval_fresh,
                             int64_t allowed_errors, int consecutive, bool keep_params, int threads,
-                            bool bias, const std::string& isa, const std::string& layout,
+                            bool bias, std::vector<int> below, const std::string& isa, const std::string& layout,
                             std::optional<std::tuple<std::vector<int64_t>, int64_t, bool>> trace) {
             Config config{
-                .family = parse_family(family), .inputs = n, .width = width, .bias = bias,
+                .family = parse_family(family), .inputs = n, .width = width, .below = std::move(below), .bias = bias,
                 .activation = parse_activation(activation), .activation_params = std::move(activation_params),
                 .loss = parse_loss(loss), .loss_params = std::move(loss_params), .batch = batch, .schedule = {},
-                .rates = {rates.first, rates.second}, .decay_coupled = decay_coupled, .decay_plain = decay_plain,
+                .rates = std::move(rates), .decay_coupled = decay_coupled, .decay_plain = decay_plain,
                 .sample = sample, .replacement = replacement,
                 .eval_every = eval_every, .eval_size = eval_size, .eval_fresh = eval_fresh,
                 .allowed_errors = allowed_errors, .consecutive = consecutive, .keep_params = keep_params};
@@ -207,8 +220,9 @@ NB_MODULE(_lanes, m) {
            "activation_params"_a, "loss"_a, "loss_params"_a, "schedule"_a.none() = nb::none(), "rates"_a,
            "decay_coupled"_a, "decay_plain"_a, "sample"_a, "replacement"_a, "eval_every"_a,
            "eval_size"_a, "eval_fresh"_a, "allowed_errors"_a, "consecutive"_a, "keep_params"_a, "threads"_a,
-           "bias"_a = true, "isa"_a = "auto", "layout"_a = "auto", "trace"_a.none() = nb::none(),
+           "bias"_a = true, "below"_a = std::vector<int>{}, "isa"_a = "auto", "layout"_a = "auto", "trace"_a.none() = nb::none(),
            "bias: whether there are b and c; without them those given must be 0. "
+           "below: the widths of an mlp's hidden layers before the last; their W and b come one after the other. "
            "trace: (steps, runs, train) to record curves of so many runs, of tags 0, 1, ..., and not to judge them.")
         .def("add", &add, "tag"_a, "key"_a, "W"_a, "b"_a, "u"_a, "c"_a, "lr"_a, "tau"_a, "flip"_a, "mask"_a,
              "max_steps"_a, "Puts copies of these runs at the end of the stock.")
@@ -231,7 +245,9 @@ NB_MODULE(_lanes, m) {
         .def_prop_ro("slots", &Pool::slots)
         .def_prop_ro("model_steps", &Pool::steps, "Updates done so far, summed over all runs.")
         .def_prop_ro("isa", &Pool::isa)
-        .def_prop_ro("layout", [](const Pool& pool) { return pool.layout() == Layout::lanes ? "lanes" : "within"; });
+        .def_prop_ro("layout", [](const Pool& pool) {
+            return std::array{"lanes", "within", "deep"}[static_cast<int>(pool.layout())];
+        });
 }
 
 }  // namespace paritylab

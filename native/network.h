@@ -8,16 +8,26 @@
 
 namespace paritylab::PARITYLAB_ISA {
 
+// Moves a parameter by `amount` times a standard normal, in the lanes where that is not 0.
+inline void kick(vf& theta, const Key<vu>& leaf, vu element, vf amount, vi where) {
+    const vf moved = fma(amount, standard_normal(random_bits(leaf, element)), theta);
+    theta = select(where & (amount != 0.0f), moved, theta);
+}
+
 template <class L>
 class Network {
 public:
+    using Layout = L;
+    using Block = PARITYLAB_ISA::Block<L>;
+    static constexpr bool FUSES = true;  // has backward_single
+
     explicit Network(const Config& config)
         : config_(config),
           tiles_(plan_tiles<L>(config)),
           theta_(config),
           gradient_(config),
           after_(L::vectors(config.width)) {
-        if (config.batch <= BLOCK) gradient_.W.clear();  // the sums over one block never leave the registers
+        if (config.batch <= L::BLOCK) gradient_.W.clear();  // the sums over one block never leave the registers
     }
 
     void put(int slot, const Parameters& parameters) { load<L>(config_, tiles_, parameters, slot, theta_); }
@@ -25,7 +35,7 @@ public:
     Parameters get(int slot) { return save<L>(config_, tiles_, theta_, slot); }
     vf nan_unless_finite() const { return PARITYLAB_ISA::nan_unless_finite(theta_); }
 
-    void forward(Block<L>& block) {
+    void forward(Block& block) {
         for (const Tile& tile : tiles_) {
             PARITYLAB_ISA::forward<L>(tile, block.inputs, block.count, weights(tile), &theta_.b[tile.first],
                                       block.tile(tile));
@@ -34,7 +44,8 @@ public:
     }
 
     // Adds the block to the batch's gradient; the last block also moves the parameters.
-    void backward(Block<L>& block, BatchPart part, const Update (&update)[2]) {
+    void backward(Block& block, BatchPart part, vf lr) {
+        const Update update[2] = {make_update(config_, lr, config_.rates[0]), make_update(config_, lr, config_.rates[1])};
         if (part.first) clear_gradient();
         head_backward(block);
         if (part.last) move_all_but_weights(update);
@@ -47,11 +58,12 @@ public:
     }
 
     // A batch of one; with `next`, also the way forward of the next step.
-    void backward_single(Block<L>& block, Block<L>* next, const Update (&update)[2]) {
+    void backward_single(Block& block, Block* next, vf lr) {
+        const Update update[2] = {make_update(config_, lr, config_.rates[0]), make_update(config_, lr, config_.rates[1])};
         clear_gradient();
         head_backward(block);
         move_all_but_weights(update);
-        Block<L>& to = next ? *next : block;
+        Block& to = next ? *next : block;
         for (const Tile& tile : tiles_) {
             const auto tile_step =
                 next ? PARITYLAB_ISA::backward_single<L, true> : PARITYLAB_ISA::backward_single<L, false>;
@@ -61,12 +73,9 @@ public:
         if (next) head_forward(*next);
     }
 
-    // Moves every parameter by `size` of its layer times a standard normal, in the lanes where size is not 0.
-    void add_noise(const Key<vu>& key, const vf (&size)[2]) {
-        const auto kick = [&](vf& theta, const Key<vu>& leaf, vu element, const vf& amount, vi where) {
-            const vf moved = fma(amount, standard_normal(random_bits(leaf, element)), theta);
-            theta = select(where & (amount != 0.0f), moved, theta);
-        };
+    // Moves every parameter by lr tau, times the rate of its layer, times a standard normal.
+    void add_noise(const Key<vu>& key, vf lr, vf tau) {
+        const vf size[2] = {-(lr * config_.rates[0]) * tau, -(lr * config_.rates[1]) * tau};
         const auto leaf = [&](uint32_t number) { return fold_in(key, broadcast(number)); };
         const uint32_t biases = config_.bias;  // the arrays are numbered b, W, c, u, or W, u where there are no biases
         const Key<vu> leaves[] = {leaf(0), leaf(biases), leaf(2), leaf(1 + 2 * biases)};
@@ -89,7 +98,7 @@ private:
     size_t offset(const Tile& tile) const { return static_cast<size_t>(tile.first) * config_.inputs; }
     vf* weights(const Tile& tile) { return &theta_.W[offset(tile)]; }
 
-    void head_forward(Block<L>& block) {
+    void head_forward(Block& block) {
         if (config_.family == Family::polynet) return polynet_forward(tiles_, block);
         with_activation(config_, [&](const auto& act) {
             if (config_.family == Family::mlp) return mlp_forward(act, tiles_, theta_, block);
@@ -98,7 +107,7 @@ private:
     }
 
     // From f to g = d loss / d z, in place of z; the gradients of all but W are added up on the way.
-    void head_backward(Block<L>& block) {
+    void head_backward(Block& block) {
         const vf share = broadcast(1.0f / static_cast<float>(config_.batch));
         with_loss(config_, [&](const auto& loss) {
             for (int s = 0; s < block.count; ++s) block.slope[s] = share * loss.slope(block.f[s], block.y[s]);

@@ -74,7 +74,10 @@ Loss parse_loss(const std::string& name) {
 void check(const Config& config) {
     require(config.inputs >= 1 && config.inputs <= 1 << 20, "n: expected 1 to 2^20 inputs");
     require(config.width >= 1 && config.width <= 1 << 20, "width: expected 1 to 2^20 units");
-    require(int64_t{config.inputs} * config.width <= 1 << 26, "n * width: too large for this kernel");
+    require(config.below.empty() || config.family == Family::mlp, "below: only an mlp has several hidden layers");
+    for (int width : config.below) require(width >= 1 && width <= 1 << 20, "below: expected widths of 1 to 2^20 units");
+    require(config.weights() <= 1 << 26, "n * width: too large for this kernel");
+    require(config.rates.size() == config.below.size() + 2, "rates: expected one for each layer");
     require(config.family != Family::neuron || config.width == 1, "neuron: expected width 1");
     if (config.family != Family::polynet) check_activation(config);  // polynet has none
     check_loss(config);

@@ -36,6 +36,7 @@ const Kernel& find_kernel(const std::string& isa) {
 
 Layout choose_layout(const Config& config) {
     if (config.family != Family::mlp) return Layout::lanes;
+    if (!config.below.empty()) return Layout::deep;
     // Measured on Zen 4. Sixteen lanes on every instruction set, so that all choose alike.
     const int64_t lanes_bytes = int64_t{64} * config.inputs * config.width;
     const int64_t limit = config.batch >= 4 ? 224 * 1024 : 1024 * 1024;
@@ -45,10 +46,13 @@ Layout choose_layout(const Config& config) {
 
 static Layout parse_layout(const Config& config, const std::string& name) {
     if (name == "auto") return choose_layout(config);
+    const bool deep = !config.below.empty();
+    if (deep && name != "deep") throw std::invalid_argument("layout: a deep mlp has 'deep' only");
     if (name == "lanes") return Layout::lanes;
-    if (name != "within") throw std::invalid_argument("layout: expected 'auto', 'lanes' or 'within'");
-    if (config.family != Family::mlp) throw std::invalid_argument("layout: 'within' is for the mlp only");
-    return Layout::within;
+    if (config.family != Family::mlp) throw std::invalid_argument("layout: all but 'lanes' are for the mlp only");
+    if (name == "within") return Layout::within;
+    if (name == "deep") return Layout::deep;
+    throw std::invalid_argument("layout: expected 'auto', 'lanes', 'within' or 'deep'");
 }
 
 Pool::Pool(const Config& config, int threads, const std::string& isa, const std::string& layout,

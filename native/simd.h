@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#if defined(__FMA__)
+#if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
@@ -46,6 +46,21 @@ inline vu select(vi condition, vu yes, vu no) { return condition ? yes : no; }
 // These two keep NaN: a parameter that is not a number must not look like one.
 inline vf at_least(vf x, vf low) { return select(x < low, low, x); }
 inline vf at_most(vf x, vf high) { return select(x > high, high, x); }
+
+// Bit l says whether lane l of a comparison is true.
+inline uint32_t to_bits(vi condition) {
+#if defined(__AVX512F__)
+    return _mm512_movepi32_mask((__m512i)condition);
+#elif defined(__AVX2__)
+    return _mm256_movemask_ps((__m256)condition);
+#elif defined(__SSE2__)
+    return _mm_movemask_ps((__m128)condition);
+#else
+    uint32_t bits = 0;
+    for (int lane = 0; lane < LANES; ++lane) bits |= (condition[lane] & 1u) << lane;
+    return bits;
+#endif
+}
 
 inline vf absolute(vf x) { return (vf)((vu)x & 0x7FFFFFFFu); }
 

@@ -14,8 +14,9 @@
 namespace paritylab {
 
 struct Parameters {
-    std::vector<float> W;  // (inputs, width), row-major
-    std::vector<float> b, u;
+    std::vector<float> W;  // layer after layer, each (inputs, units), row-major
+    std::vector<float> b;  // of all units
+    std::vector<float> u;
     float c = 0;
 };
 

@@ -115,6 +115,12 @@ struct Update {
     }
 };
 
+inline Update make_update(const Config& config, vf lr, float layer_rate) {
+    const vf rate = lr * layer_rate;
+    const float plain = layer_rate != 0 ? config.decay_plain : 0.0f;
+    return {rate, 1.0f - rate * config.decay_coupled - plain, config.decays()};
+}
+
 // Whether a block is the first, and the last, of its batch.
 struct BatchPart {
     bool first, last;

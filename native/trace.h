@@ -34,10 +34,9 @@ struct Trace {
     Trace(const Config& config, std::vector<int64_t> chosen, int64_t count, bool on_train)
         : steps(std::move(chosen)), runs(count), evaluation(points()), train(on_train ? points() : 0) {
         if (!config.keep_params) return;
-        const size_t width = config.width;
-        W.assign(points() * config.inputs * width, NAN);
-        b.assign(points() * width, NAN);
-        u.assign(points() * width, NAN);
+        W.assign(points() * config.weights(), NAN);
+        b.assign(points() * config.units(), NAN);
+        u.assign(points() * config.width, NAN);
         c.assign(points(), NAN);
     }
 

@@ -11,16 +11,19 @@
 
 namespace paritylab::PARITYLAB_ISA {
 
-template <class L>
+template <class Net>
 class Trainer final : public Group {
+    using L = typename Net::Layout;
+    using Block = typename Net::Block;
+
 public:
     Trainer(const Config& config, Trace* trace)
         : config_(config),
           trace_(trace),
           network_(config_),
           batches_(config_),
-          blocks_{Block<L>(config_), Block<L>(config_)} {
-        const double step_work = double(config.inputs) * config.width * config.batch * L::SLOTS / LANES;
+          blocks_{Block(config_), Block(config_)} {
+        const double step_work = double(config.weights()) * config.batch * L::SLOTS / LANES;
         steps_per_look_ = 1 + static_cast<int64_t>(1e5 / step_work);
     }
 
@@ -113,34 +116,32 @@ private:
     }
 
     void train(int64_t steps) {
-        Block<L>* block = &blocks_[0];
-        Block<L>* next = &blocks_[1];
+        Block* block = &blocks_[0];
+        Block* next = &blocks_[1];
         bool ahead = false;  // whether the block has been through the network already
         for (; steps > 0; --steps) {
             const vf lr = scheduled_lr();
-            const vf rates[2] = {lr * config_.rates[0], lr * config_.rates[1]};
-            const Update update[2] = {make_update(rates[0], config_.rates[0]), make_update(rates[1], config_.rates[1])};
             const vu step = step_vector_;
-            if (config_.batch == 1) {
+            if (Net::FUSES && config_.batch == 1) {
                 if (!ahead) forward(*block, 0, 1);
                 count_step();
                 ahead = steps > 1 && !noisy_;  // noise must come before the next step's way forward
                 if (ahead) batches_.train(*next, step_vector_, step_, 0, 1);
-                network_.backward_single(*block, ahead ? next : nullptr, update);
+                if constexpr (Net::FUSES) network_.backward_single(*block, ahead ? next : nullptr, lr);
                 if (ahead) std::swap(block, next);
             } else {
-                for (int first = 0; first < config_.batch; first += BLOCK) {
-                    const int count = std::min(BLOCK, config_.batch - first);
+                for (int first = 0; first < config_.batch; first += L::BLOCK) {
+                    const int count = std::min(L::BLOCK, config_.batch - first);
                     forward(*block, first, count);
-                    network_.backward(*block, {first == 0, first + count == config_.batch}, update);
+                    network_.backward(*block, {first == 0, first + count == config_.batch}, lr);
                 }
                 count_step();
             }
-            if (noisy_) network_.add_noise(fold_in(noise_keys_.now, step), {-rates[0] * tau_, -rates[1] * tau_});
+            if (noisy_) network_.add_noise(fold_in(noise_keys_.now, step), lr, tau_);
         }
     }
 
-    void forward(Block<L>& block, int first, int count) {
+    void forward(Block& block, int first, int count) {
         batches_.train(block, step_vector_, step_, first, count);
         network_.forward(block);
     }
@@ -159,11 +160,6 @@ private:
             if (run_[slot]) L::set(factor, slot, config_.schedule[step_[slot]]);
         }
         return lr_ * factor;
-    }
-
-    Update make_update(vf rate, float layer_rate) const {
-        const float plain = layer_rate != 0 ? config_.decay_plain : 0.0f;
-        return {rate, 1.0f - rate * config_.decay_coupled - plain, config_.decays()};
     }
 
     void check(Stock& stock) {
@@ -216,8 +212,8 @@ private:
     template <class Draw>
     void put(Series& series, int64_t size, Draw&& draw) {
         Score score;
-        for (int64_t first = 0; first < size; first += BLOCK) {
-            draw(first, static_cast<int>(std::min<int64_t>(BLOCK, size - first)));
+        for (int64_t first = 0; first < size; first += L::BLOCK) {
+            draw(first, static_cast<int>(std::min<int64_t>(L::BLOCK, size - first)));
             add(score);
         }
         for (int slot = 0; slot < L::SLOTS; ++slot) {
@@ -234,7 +230,7 @@ private:
 
     // Sends the first block through the network and adds its errors and losses.
     void add(Score& score) {
-        Block<L>& block = blocks_[0];
+        Block& block = blocks_[0];
         network_.forward(block);
         with_loss(config_, [&](const auto& loss) {
             for (int s = 0; s < block.count; ++s) {
@@ -251,7 +247,7 @@ private:
         Score score;
         bool undecided = true;
         for (int64_t first = 0; first < config_.eval_size && undecided;) {
-            const int64_t wanted = std::clamp<int64_t>(first, 4, BLOCK);  // 4, 4, 8, 16, ...: most runs fail at once
+            const int64_t wanted = std::clamp<int64_t>(first, 4, L::BLOCK);  // 4, 4, 8, 16, ...: most runs fail at once
             const int count = static_cast<int>(std::min(wanted, config_.eval_size - first));
             batches_.evaluation(blocks_[0], step_vector_, first, count);
             add(score);
@@ -266,9 +262,9 @@ private:
 
     const Config config_;
     Trace* trace_;  // null: runs are judged
-    Network<L> network_;
+    Net network_;
     Batches<L> batches_;
-    Block<L> blocks_[2];
+    Block blocks_[2];
 
     // Per slot
     std::optional<Run> run_[L::SLOTS];

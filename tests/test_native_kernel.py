@@ -7,6 +7,7 @@ jax.random; so every step is judged by itself and rounding errors cannot pile up
 # ruff: noqa: C408 - options are keyword arguments everywhere else, so they are here
 
 import functools
+import itertools
 import math
 
 import jax
@@ -174,8 +175,10 @@ def words_of(positions, n):
 def make_run(cfg, seed=0, lr=0.05, tau=0.0, flip=0, scale=1.0):
     rng = np.random.default_rng(seed)
     n, r = cfg["n"], cfg["width"]
-    W = rng.uniform(-1, 1, (n, r)) * scale / math.sqrt(n)
-    start = {"W": W, "b": rng.uniform(0.1, 1, r) * scale}
+    sizes = [n, *cfg.get("below", []), r]
+    W = [rng.uniform(-1, 1, shape) * scale / math.sqrt(shape[0]) for shape in itertools.pairwise(sizes)]
+    start = {"W": W[0] if len(W) == 1 else np.concatenate([w.ravel() for w in W])}
+    start |= {"b": rng.uniform(0.1, 1, sum(sizes[1:])) * scale}
     start |= {"u": rng.uniform(-1, 1, r), "c": rng.uniform(-1, 1)}
     start = {name: np.asarray(value, np.float32) for name, value in start.items()}
     support = rng.choice(n, 3, replace=False)
@@ -215,7 +218,7 @@ def check_steps(run_options=None, steps=50, isas=("auto",), layouts=None, **opti
         for name in names:
             noise[name] = run["tau"] * normal_of_steps(run["key"], times, "bWcu".index(name), run["start"][name].shape)
     for isa in isas:
-        for layout in layouts or (("lanes", "within") if cfg["family"] == "mlp" else ("lanes",)):
+        for layout in layouts or (("lanes", "within", "deep") if cfg["family"] == "mlp" else ("lanes",)):
             got = trajectory(cfg | dict(isa=isa, layout=layout), run, steps)
             assert list(got["tag"]) == list(times + 1)
             before = {k: np.concatenate([run["start"][k][None], got[k][:-1]]).astype(float) for k in "Wbuc"}
@@ -322,6 +325,7 @@ def test_layout_follows_the_shape():
     assert layout(n=30, width=100, batch=32) == "lanes"
     assert layout(n=30, width=1000, batch=32) == layout(n=30, width=1000, batch=1) == "within"
     assert layout(n=4096, width=50, family="polynet") == "lanes"
+    assert layout(n=10, width=5, below=[7], rates=[1.0] * 3) == "deep"
 
 
 def evaluation(cfg, run, theta, t):
@@ -333,7 +337,7 @@ def evaluation(cfg, run, theta, t):
     return np.mean(y * f > 0), np.mean(lose(cfg["loss"], cfg["loss_params"], f, y)[0])
 
 
-@pytest.mark.parametrize("layout", ["lanes", "within"])
+@pytest.mark.parametrize("layout", ["lanes", "within", "deep"])
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda p: p[0])
 def test_evaluation(loss, layout):
     for fresh in (False, True):
@@ -398,10 +402,12 @@ def records(cfg, runs, max_steps, chunks=1, seconds=60.0):
         dict(n=33, width=12, batch=5, eval_every=20),
         dict(n=20, width=5, batch=1, eval_every=7, layout="lanes"),
         dict(n=20, width=21, batch=40, layout="within", activation="gelu", activation_params=[]),
+        dict(n=20, width=21, batch=70, layout="deep"),
+        dict(n=20, width=100, below=[35, 113], rates=[1.0] * 4, batch=5, loss_params=[0.3]),
         dict(n=12, width=9, batch=8, sample=50, replacement=False, eval_every=64),
         dict(n=12, width=4, batch=8, family="polynet", loss="logistic", decay_coupled=0.01, eval_fresh=True),
     ],
-    ids=["online", "single", "within", "sample", "polynet"],
+    ids=["online", "single", "within", "deep of one", "deep", "sample", "polynet"],
 )
 def test_records_do_not_depend_on_company(options):
     cfg = DEFAULTS | dict(eval_size=32, allowed_errors=5) | options
@@ -440,7 +446,7 @@ def test_discard_forgets_runs_waiting_and_running():
     assert len(pool.advance(10)["tag"]) == 0
 
 
-@pytest.mark.parametrize("layout", ["lanes", "within"])
+@pytest.mark.parametrize("layout", ["lanes", "within", "deep"])
 def test_divergence_is_seen(layout):
     cfg = DEFAULTS | dict(n=10, activation="power", activation_params=[3], loss="square", loss_params=[], layout=layout)
     wild, tame = make_run(cfg, lr=1e6), make_run(cfg, lr=1e-3)
@@ -460,7 +466,9 @@ def test_divergence_is_seen(layout):
         dict(family="cnn"), dict(n=0), dict(width=0), dict(batch=0), dict(activation="tanh"), dict(loss="0-1"),
         dict(activation_params=[]), dict(loss_params=[1.0, 2.0]), dict(family="neuron", width=2), dict(threads=0),
         dict(isa="mmx"), dict(layout="diagonal"), dict(eval_every=0), dict(consecutive=0),
-        dict(family="polynet", layout="within"), dict(sample=-1), dict(schedule=np.zeros(0, np.float32)),
+        dict(family="polynet", layout="within"), dict(family="neuron", width=1, layout="deep"), dict(rates=[1.0]),
+        dict(below=[3]), dict(below=[0], rates=[1.0] * 3), dict(below=[3], rates=[1.0] * 3, layout="within"),
+        dict(family="polynet", below=[3], rates=[1.0] * 3), dict(sample=-1), dict(schedule=np.zeros(0, np.float32)),
     ],
     ids=str,
 )  # fmt: skip

@@ -75,9 +75,33 @@ CASES |= {
     "schedule": pl.Setup(PARITY, replace(MLP, optimiser=pl.SGD(0.05, schedule="cosine:40"))),
     "schedule in steps": pl.Setup(PARITY, replace(MLP, optimiser=pl.SGD(0.05, schedule="steps:10,0.5,30,2"))),
 }
+DEEP = replace(MLP, network=pl.MLP((6, 5, 4)))
+CASES |= {
+    "deep": pl.Setup(PARITY, DEEP),
+    "deep, odd widths": pl.Setup(pl.Parity(n=40, k=2), replace(MLP, network=pl.MLP((33, 70, 17)), batch=13)),
+    "deep, several panels": pl.Setup(pl.Parity(n=9, k=2), replace(MLP, network=pl.MLP((100, 209)), batch=64)),
+    "deep, batch 1": pl.Setup(PARITY, replace(DEEP, batch=1)),
+    "deep, batch over a block": pl.Setup(PARITY, replace(DEEP, network=pl.MLP((35, 20)), batch=131)),
+    "deep, no biases": pl.Setup(PARITY, replace(DEEP, network=pl.MLP((9, 6), bias=False))),
+    "deep, few losses left": pl.Setup(PARITY, replace(DEEP, loss="hinge:0.05", batch=70)),
+    "deep, label noise": pl.Setup(replace(PARITY, noise=0.3), DEEP),
+    "deep, finite sample": pl.Setup(replace(PARITY, sample=15), DEEP),
+    "deep, gradient noise": pl.Setup(PARITY, replace(DEEP, optimiser=pl.SGD(0.05, noise=0.3))),
+    "deep, gradient noise, no biases": pl.Setup(
+        PARITY, replace(DEEP, network=pl.MLP((20, 6), bias=False), optimiser=pl.SGD(0.05, noise=0.1))
+    ),
+    "deep, weight decay": pl.Setup(PARITY, replace(DEEP, optimiser=pl.SGD(0.05, weight_decay=0.5))),
+    "deep, plain weight decay, a frozen layer": pl.Setup(
+        PARITY, replace(DEEP, optimiser=pl.SGD(0.05, weight_decay=0.02, decay_form="plain", rates=(1, 0, 0.5, 2)))
+    ),
+    "deep, schedule": pl.Setup(PARITY, replace(DEEP, optimiser=pl.SGD(0.05, schedule="cosine:40"))),
+}
+for _name in ACTIVATIONS[1:]:
+    CASES[f"deep {_name}"] = pl.Setup(PARITY, replace(MLP, network=pl.MLP((5, 19), _name), optimiser=pl.SGD(0.02)))
+for _name in LOSSES[1:]:
+    CASES[f"deep {_name}"] = pl.Setup(PARITY, replace(DEEP, loss=_name))
 JAX_ONLY = {
     "tanh": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, "tanh"))),
-    "deep": pl.Setup(PARITY, replace(MLP, network=pl.MLP((6, 5, 4)))),
     "no output bias": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, output_bias=False))),
     "disjoint polynet": pl.Setup(pl.Parity(n=8, support=(0, 4)), replace(MLP, network=pl.DisjointPolyNet(2))),
     "transformer": pl.Setup(
@@ -163,7 +187,9 @@ def test_the_jax_engine_follows_the_oracle(name):
 
 @pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
 @pytest.mark.parametrize("name", CASES)
-def test_the_lanes_engine_follows_the_oracle_in_both_layouts(name):
-    layouts = ("lanes", "within") if isinstance(CASES[name].learner.network, pl.MLP) else ("lanes",)
-    for layout in layouts:
-        assert_follows_oracle(CASES[name], engine_history(CASES[name], engine="lanes", layout=layout))
+def test_the_lanes_engine_follows_the_oracle_in_all_layouts(name):
+    network = CASES[name].learner.network
+    depth = len(network.widths) if isinstance(network, pl.MLP) else 0
+    for layout in (("lanes",), ("lanes", "within", "deep"), ("deep",))[min(depth, 2)]:
+        for isa in lanes.kernel().supported_isas() if depth > 1 else ("auto",):
+            assert_follows_oracle(CASES[name], engine_history(CASES[name], engine="lanes", layout=layout, isa=isa))

@@ -1,4 +1,4 @@
-"""The native CPU engine for the shallow families: sixteen runs in the lanes of one vector register.
+"""The native CPU engine: sixteen shallow networks in the lanes of one vector register, deep MLPs one at a time.
 
 The kernel (``native/``) owns the slots and refills them by itself; this module says what it can train, hands it runs
 with their initial params, and collects the outcomes.
@@ -43,8 +43,8 @@ def refusal(setup: Setup) -> str | None:
         return "it draws uniform inputs only"
     if type(network) not in (MLP, Neuron, PolyNet):
         return f"it has no {type(network).__name__}"
-    if isinstance(network, MLP) and (len(network.widths) > 1 or network.output_bias != network.bias):
-        return "its MLPs have one hidden layer, and biases in both layers or in none"
+    if isinstance(network, MLP) and network.output_bias != network.bias:
+        return "its MLPs have biases in all layers or in none"
     if isinstance(network, (MLP, Neuron)) and network.activation.native is None:
         return f"it has no activation {network.activation.spec}"
     if setup.learner.loss.native is None:
@@ -61,14 +61,16 @@ def pool_arguments(program: Setup, longest: int) -> dict[str, Any]:
     assert isinstance(optimiser, SGD)  # see refusal
     family = {MLP: "mlp", Neuron: "neuron", PolyNet: "polynet"}[type(network)]
     activation, numbers = network.activation.native if family != "polynet" else ("power", (1.0,))
-    rates = tuple(optimiser.rates or (1.0, 1.0))
+    widths = network.widths if isinstance(network, MLP) else [network.degree if family == "polynet" else 1]
+    rates = [float(rate) for rate in optimiser.rates or [1.0]]
     steps = np.arange(longest)
     schedule = None if optimiser.schedule.constant else np.asarray(optimiser.schedule(steps), np.float32)
     plain = optimiser.decay_form == "plain"
     return {
         "n": problem.n,
         "family": family,
-        "width": {"mlp": lambda: network.width, "neuron": lambda: 1, "polynet": lambda: network.degree}[family](),
+        "width": widths[-1],
+        "below": list(widths[:-1]),
         "bias": getattr(network, "bias", True),
         "batch": program.learner.batch,
         "activation": activation,
@@ -76,7 +78,7 @@ def pool_arguments(program: Setup, longest: int) -> dict[str, Any]:
         "loss": loss.native[0],
         "loss_params": [float(x) for x in loss.native[1]],
         "schedule": schedule,
-        "rates": (float(rates[0]), float(rates[-1])),
+        "rates": rates + rates[-1:] * (len(widths) + 1 - len(rates)),
         "decay_coupled": 0.0 if plain else float(optimiser.weight_decay),
         "decay_plain": float(optimiser.weight_decay) if plain else 0.0,
         "sample": problem.sample or 0,
@@ -108,6 +110,11 @@ def drawn_layers(law: Init, sizes: Sequence[int], keys: np.ndarray) -> Layers:
     return layers
 
 
+def _row(layers: Layers, name: str, count: int) -> np.ndarray:
+    """The arrays of this name of all layers, one after the other: (count, numbers)."""
+    return np.concatenate([np.asarray(layer[name], np.float32).reshape(count, -1) for layer in layers], axis=1)
+
+
 class LanesPool:
     """Slots of one program in the native kernel, on ``threads`` cores.
 
@@ -133,8 +140,9 @@ class LanesPool:
         self._program = program
         self._keep = keep_params
         self._mlp, self._bias = arguments["family"] == "mlp", arguments["bias"]
-        self._sizes = (program.problem.n, arguments["width"], *([1] if self._mlp else []))
-        self._most = max(self._pool.slots, STOCK_BYTES // (4 * arguments["width"] * (program.problem.n + 2)))
+        self._hidden = (program.problem.n, *arguments["below"], arguments["width"])
+        numbers = sum((fan_in + 1) * fan_out for fan_in, fan_out in pairwise((*self._hidden, 1)))
+        self._most = max(self._pool.slots, STOCK_BYTES // (4 * numbers))
         self._chunk = min(START_CHUNK, 1 << (self._most.bit_length() - 1))
         self._wanted = START_CHUNK
 
@@ -153,14 +161,14 @@ class LanesPool:
     def load(self, rows: Rows) -> None:
         law, count = self._program.learner.init, len(rows)
         if draws_by_itself(law):
-            layers = drawn_layers(law, self._sizes, start_keys(law, rows.key))
+            layers = drawn_layers(law, (*self._hidden, *[1] * self._mlp), start_keys(law, rows.key))
         else:
             layers = initial_params(self._program, rows.key, self._chunk)
-        w = np.asarray(layers[0]["w"], np.float32)
-        b = np.asarray(layers[0]["b"], np.float32) if self._bias else np.zeros((count, w.shape[-1]), np.float32)
-        u = np.asarray(layers[1]["w"], np.float32)[..., 0] if self._mlp else np.zeros_like(b)
-        biased = self._mlp and self._bias
-        c = np.asarray(layers[1]["b"], np.float32)[:, 0] if biased else np.zeros(count, np.float32)
+        hidden, output = layers[: len(self._hidden) - 1], layers[-1]
+        w = _row(hidden, "w", count)
+        b = _row(hidden, "b", count) if self._bias else np.zeros((count, sum(self._hidden[1:])), np.float32)
+        u = _row([output], "w", count) if self._mlp else np.zeros_like(b)
+        c = _row([output], "b", count)[:, 0] if self._mlp and self._bias else np.zeros(count, np.float32)
         self._pool.add(rows.tag, rows.key, w, b, u, c, rows.lr, rows.noise, rows.flip, rows.mask, rows.max_steps)
 
     def advance(self, more: bool) -> Outcomes:
@@ -177,7 +185,11 @@ class LanesPool:
 
     def _params(self, kept: dict[str, np.ndarray]) -> Any:
         """Params in the network's own structure, with any leading axes."""
-        layers = [{"w": kept["W"], "b": kept["b"]}]
+        leading = kept["b"].shape[:-1]
+        shapes = list(pairwise(self._hidden))
+        weights = np.split(kept["W"].reshape(*leading, -1), np.cumsum([a * b for a, b in shapes])[:-1], axis=-1)
+        biases = np.split(kept["b"], np.cumsum(self._hidden[1:])[:-1], axis=-1)
+        layers = [{"w": w.reshape(*leading, *shape), "b": b} for w, b, shape in zip(weights, biases, shapes, strict=True)]
         if self._mlp:
             layers.append({"w": kept["u"][..., None], "b": kept["c"][..., None]})
         return layers if self._bias else [{"w": layer["w"]} for layer in layers]
