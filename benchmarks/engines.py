@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from table import Timings, bars, lines
-from workloads import SHALLOW, WORKLOADS
+from workloads import WORKLOADS
 
 ENGINES = ("torch-loop", "torch-batched", "jax", "lanes")
 CONVERGED_RUNS = {"jax": 1024, "lanes": 4096}
@@ -38,7 +38,7 @@ def request(engine: str, threads: int, device: str, seconds: float) -> dict[str,
         cases = [(name, slots) for name, w in WORKLOADS.items() for slots in (w.gpu_slots if many else (None,))]
         runs = GPU_CONVERGED_RUNS if engine == "jax" else 0
     else:
-        cases = [(name, None) for name in (SHALLOW if engine == "lanes" else WORKLOADS)]
+        cases = [(name, None) for name in WORKLOADS]
         runs = CONVERGED_RUNS.get(engine, 0)
     return {"engine": engine, "threads": threads, "device": device, "seconds": seconds, "cases": cases, "runs": runs}
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-LOOP_BARS = {"W1": 600, "W3": 3000, "W2": 70}  # lanes on one core, times the PyTorch loop
+LOOP_BARS = {"W1": 600, "W3": 3000, "W2": 70, "W4": 1.7}  # lanes on one core, times the PyTorch loop
 PEAK_BARS = {"W1": 0.55, "W2": 0.55}  # lanes on one core, share of the FMA peak
 THREADS_BAR = 1.6  # lanes on two cores, times lanes on one
 
@@ -92,7 +92,7 @@ def bars(timings: Timings) -> Iterator[str]:
     """A line for each bar: reached, missed or not measured."""
     for workload, bar in LOOP_BARS.items():
         value = timings.ratio((workload, 1, "lanes"), (workload, 1, "torch-loop"))
-        yield verdict(f"{workload}: lanes, one core, times the PyTorch loop", value, bar, ",.0f")
+        yield verdict(f"{workload}: lanes, one core, times the PyTorch loop", value, bar, ",.4g")
     for workload, bar in PEAK_BARS.items():
         value = median(timings.values(workload, 1, "lanes", "of_peak"))
         yield verdict(f"{workload}: lanes, one core, share of the FMA peak", value, bar, ".1%")

@@ -62,4 +62,3 @@ WORKLOADS = {
         Workload("W4", 50, (512, 512, 64), 64, models=8, gpu_slots=(2**6, 2**8, 2**10)),
     )
 }
-SHALLOW = ("W1", "W2", "W3")

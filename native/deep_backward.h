@@ -5,6 +5,14 @@
 
 namespace paritylab::PARITYLAB_ISA {
 
+// Room for dot products, of weights with d loss / d z: those of one row in parts, and of each input their sums so far.
+struct DeepScratch {
+    std::vector<vf> parts, dots;
+
+    explicit DeepScratch(int inputs)
+        : parts(SAMPLES * PARTS), dots(static_cast<size_t>(inputs) * (SAMPLES / LANES)) {}
+};
+
 // Where the samples' d loss / d z of one unit are.
 struct UnitColumn {
     float* first;
@@ -21,11 +29,11 @@ inline UnitColumn column_of(DeepLayer& layer, const Tile& panel, int unit) {
 template <bool BACK>
 class DeepBackward {
 public:
-    DeepBackward(DeepLayer& layer, const Signals& in, uint64_t going, BatchPart part, const Update& update)
-        : layer_(layer), in_(in), going_(going), part_(part), update_(update) {}
+    DeepBackward(DeepLayer& layer, const Signals& in, uint64_t going, BatchPart part, const Update& update,
+                 DeepScratch& scratch)
+        : layer_(layer), in_(in), going_(going), part_(part), update_(update), scratch_(scratch) {}
 
-    // dots: 64 floats for each input of the layer
-    void operator()(DeepLayer* below, vf* dots) {
+    void operator()(DeepLayer* below) {
         for (const Tile& panel : layer_.panels) {
             size_t at = 0;  // the panel of the layer below
             for (int i = 0; i < layer_.inputs; ++i) {
@@ -33,7 +41,7 @@ public:
                 if (active == 0 && part_.first && part_.last && !update_.decays) continue;
                 row(panel, i, active);
                 if (!BACK) continue;
-                vf* const here = dots + static_cast<size_t>(i) * (SAMPLES / LANES);
+                vf* const here = &scratch_.dots[static_cast<size_t>(i) * (SAMPLES / LANES)];
                 collect(std::popcount(active), panel.first == 0, here);
                 if (&panel != &layer_.panels.back()) continue;
                 while (i >= (below->panels[at].first + below->panels[at].units) * LANES) ++at;
@@ -52,7 +60,7 @@ private:
                 for (int u = 0; u < units; ++u) sums[u] = layer_.W_sums[at + first + u];
             }
             backward_chunk<units, BACK>(active, in_.row_values(0) + i, in_.stride, &layer_.z[layer_.block_at(panel) + first],
-                                        panel.units, w, sums, parts_, first == 0);
+                                        panel.units, w, sums, scratch_.parts.data(), first == 0);
             for (int u = 0; u < units; ++u) {
                 part_.last ? w[u] = update_(w[u], sums[u]) : layer_.W_sums[at + first + u] = sums[u];
             }
@@ -61,7 +69,7 @@ private:
 
     void collect(int count, bool fresh, vf* dots) {
         for (int k = 0; k < count; k += LANES) {
-            const vf sum = fold(parts_ + k * PARTS);
+            const vf sum = fold(&scratch_.parts[k * PARTS]);
             dots[k / LANES] = fresh ? sum : dots[k / LANES] + sum;
         }
     }
@@ -75,7 +83,7 @@ private:
     uint64_t going_;
     BatchPart part_;
     const Update& update_;
-    vf parts_[SAMPLES * PARTS]{};  // of the dot products of one row
+    DeepScratch& scratch_;
 };
 
 }  // namespace paritylab::PARITYLAB_ISA

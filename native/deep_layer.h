@@ -130,7 +130,7 @@ inline void forward(DeepLayer& layer, const Signals& in, int count) {
 // From z to the signals, and to sigma'(z) in place of z.
 template <class Act>
 void activate(const Act& act, DeepLayer& layer, int count) {
-    std::fill(layer.out.by_sample.begin(), layer.out.by_sample.end(), 0);
+    for (int word = 0; word < layer.out.words; ++word) std::fill_n(&layer.out.by_sample[word * SAMPLES], count, 0);
     for (const Tile& panel : layer.panels) {
         for (int u = 0; u < panel.units; ++u) {
             const int vector = panel.first + u;

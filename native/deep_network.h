@@ -16,12 +16,9 @@ public:
     using Block = Samples<DeepUnits>;
     static constexpr bool FUSES = false;
 
-    explicit DeepNetwork(const Config& config) : config_(config), inputs_(config.inputs) {
+    explicit DeepNetwork(const Config& config) : config_(config), inputs_(config.inputs), scratch_(widest(config)) {
         const std::vector<int> sizes = config.sizes();
         for (size_t l = 1; l < sizes.size(); ++l) layers_.emplace_back(sizes[l - 1], sizes[l], config.batch <= SAMPLES);
-        int widest = 0;
-        for (int width : config.below) widest = std::max(widest, width);
-        dots_.resize(static_cast<size_t>(widest) * (SAMPLES / LANES));
         u_.resize(layers_.back().vectors());
         u_sums_.resize(u_.size());
         for (int j = 0; j < config.inputs; ++j) {
@@ -95,9 +92,9 @@ public:
                 for (size_t v = 0; v < layer.b.size(); ++v) layer.b[v] = update(layer.b[v], layer.b_sums[v]);
             }
             if (l > 0) {
-                DeepBackward<true>(layer, signals(l), going, part, update)(&layers_[l - 1], dots_.data());
+                DeepBackward<true>(layer, signals(l), going, part, update, scratch_)(&layers_[l - 1]);
             } else {
-                DeepBackward<false>(layer, signals(l), going, part, update)(nullptr, nullptr);
+                DeepBackward<false>(layer, signals(l), going, part, update, scratch_)(nullptr);
             }
         }
     }
@@ -123,6 +120,10 @@ public:
     }
 
 private:
+    static int widest(const Config& config) {
+        return config.below.empty() ? 0 : *std::max_element(config.below.begin(), config.below.end());
+    }
+
     const Signals& signals(size_t l) const { return l == 0 ? inputs_ : layers_[l - 1].out; }
 
     static void kick_row(vf* row, int first, int vectors, int width, const Key<vu>& leaf, uint32_t element, vf size) {
@@ -215,7 +216,7 @@ private:
     std::vector<DeepLayer> layers_;
     std::vector<vf> u_, u_sums_;
     vf c_{}, c_sum_{};
-    std::vector<vf> dots_;
+    DeepScratch scratch_;
 };
 
 }  // namespace paritylab::PARITYLAB_ISA

@@ -32,6 +32,9 @@ DECAYING = pl.SGD(0.1, weight_decay=0.05)
 CASES = {
     "mlp": pl.Setup(replace(PARITY, sample=131, noise=0.2), replace(MLP, optimiser=DECAYING)),
     "within": pl.Setup(pl.Parity(40, 2, sample=30, replacement=True, noise=0.1), replace(MLP, network=pl.MLP(96))),
+    "three hidden layers": pl.Setup(
+        replace(PARITY, sample=80, noise=0.1), replace(MLP, network=pl.MLP((6, 21, 5)), optimiser=DECAYING, batch=70)
+    ),
     "neuron": pl.Setup(replace(PARITY, noise=0.1), replace(MLP, network=pl.Neuron("sinusoid:2"), loss="square")),
     "polynet, fresh": pl.Setup(PARITY, replace(MLP, network=pl.PolyNet(2), batch=1), pl.Protocol(fresh=True)),
 }

@@ -223,6 +223,28 @@ def test_both_engines_converge_at_the_same_steps(k, share):
     assert statistics.compare(ours, theirs).p_value > 0.01  # the samples are paired, so alarms are rarer than 1 %
 
 
+# Solved in 20 to 300 steps.
+DEEP = replace(SMALL, learner=replace(SMALL.learner, network=pl.MLP((20, 17, 9)), batch=70),
+               protocol=replace(SMALL.protocol, max_steps=150))
+
+
+@built
+def test_both_engines_judge_runs_of_three_hidden_layers_alike():
+    ours, theirs = (runs_of(DEEP, range(40), engine=engine) for engine in ("lanes", "jax"))
+    assert 5 < np.sum(ours.status == SOLVED) < 40
+    assert np.mean(ours.t_c == theirs.t_c) >= 0.9
+    assert_judged_as_by_the_oracle(DEEP, ours.take(np.arange(3)))
+    alone = runs_of(DEEP, [17], engine="lanes", threads=1)
+    assert same(alone, ours.take(np.array([17])))
+
+
+@built
+@pytest.mark.parametrize("engine", ["jax", "lanes"])
+def test_a_deep_network_that_diverges_is_seen(engine):
+    wild = replace(DEEP, learner=replace(DEEP.learner, optimiser=pl.SGD(1e12), loss="square"))
+    assert (runs_of(wild, range(3), engine=engine).status == DIVERGED).all()
+
+
 # --- compiled once ----------------------------------------------------------------------------------------------
 
 
@@ -264,8 +286,7 @@ def mine(z):
 REFUSED = {
     "inputs": (replace(SMALL, problem=pl.Parity(7, 2, inputs=lambda key, count, n: None)), "uniform inputs only"),
     "network": (replace(SMALL, learner=pl.Learner(pl.DisjointPolyNet(1))), "no DisjointPolyNet"),
-    "depth": (replace(SMALL, learner=pl.Learner(pl.MLP((3, 3)))), "one hidden layer"),
-    "bias": (replace(SMALL, learner=pl.Learner(pl.MLP(3, output_bias=False))), "biases in both layers"),
+    "bias": (replace(SMALL, learner=pl.Learner(pl.MLP((3, 3), output_bias=False))), "biases in all layers"),
     "activation": (replace(SMALL, learner=pl.Learner(pl.MLP(3, mine))), "no activation"),
     "tanh": (replace(SMALL, learner=pl.Learner(pl.Neuron("tanh"))), "no activation tanh"),
     "loss": (replace(SMALL, learner=pl.Learner(loss=lambda f, y: f * y)), "no loss"),
@@ -282,7 +303,7 @@ def test_what_the_native_engine_cannot_do_goes_to_jax_or_is_refused(name, monkey
         choose(setup, "lanes")
 
 
-@pytest.mark.parametrize("network", [pl.MLP(3), pl.Neuron("sinusoid:2"), pl.PolyNet(2)])
+@pytest.mark.parametrize("network", [pl.MLP(3), pl.MLP((4, 3)), pl.Neuron("sinusoid:2"), pl.PolyNet(2)])
 def test_the_native_engine_is_chosen_for_what_it_can_do(network, monkeypatch):
     monkeypatch.setattr(lanes, "kernel", lambda: object())
     monkeypatch.setattr(jax, "default_backend", lambda: "cpu")

@@ -187,7 +187,8 @@ class LanesPool:
         """Params in the network's own structure, with any leading axes."""
         leading = kept["b"].shape[:-1]
         shapes = list(pairwise(self._hidden))
-        weights = np.split(kept["W"].reshape(*leading, -1), np.cumsum([a * b for a, b in shapes])[:-1], axis=-1)
+        ends = np.cumsum([fan_in * fan_out for fan_in, fan_out in shapes])
+        weights = np.split(kept["W"].reshape(*leading, ends[-1]), ends[:-1], axis=-1)
         biases = np.split(kept["b"], np.cumsum(self._hidden[1:])[:-1], axis=-1)
         layers = [{"w": w.reshape(*leading, *shape), "b": b} for w, b, shape in zip(weights, biases, shapes, strict=True)]
         if self._mlp:
