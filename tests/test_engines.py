@@ -223,9 +223,9 @@ def test_both_engines_converge_at_the_same_steps(k, share):
     assert statistics.compare(ours, theirs).p_value > 0.01  # the samples are paired, so alarms are rarer than 1 %
 
 
-# Solved in 20 to 300 steps.
+# Solved in 20 to 70 steps.
 DEEP = replace(SMALL, learner=replace(SMALL.learner, network=pl.MLP((20, 17, 9)), batch=70),
-               protocol=replace(SMALL.protocol, max_steps=150))
+               protocol=replace(SMALL.protocol, max_steps=45))
 
 
 @built

@@ -190,7 +190,8 @@ class LanesPool:
         ends = np.cumsum([fan_in * fan_out for fan_in, fan_out in shapes])
         weights = np.split(kept["W"].reshape(*leading, ends[-1]), ends[:-1], axis=-1)
         biases = np.split(kept["b"], np.cumsum(self._hidden[1:])[:-1], axis=-1)
-        layers = [{"w": w.reshape(*leading, *shape), "b": b} for w, b, shape in zip(weights, biases, shapes, strict=True)]
+        layers = [{"w": w.reshape(*leading, *shape), "b": b}
+                  for w, b, shape in zip(weights, biases, shapes, strict=True)]  # fmt: skip
         if self._mlp:
             layers.append({"w": kept["u"][..., None], "b": kept["c"][..., None]})
         return layers if self._bias else [{"w": layer["w"]} for layer in layers]
