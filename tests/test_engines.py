@@ -324,7 +324,7 @@ def test_a_missing_kernel_is_noticed_and_jax_is_used(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert choose(SMALL, "jax") == "jax"
-        assert choose(REFUSED["depth"][0], "auto") == "jax"  # nothing was missed
+        assert choose(REFUSED["network"][0], "auto") == "jax"  # nothing was missed
 
 
 def test_an_unknown_engine_is_refused_with_the_nearest():
