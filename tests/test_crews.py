@@ -86,16 +86,42 @@ def test_a_network_of_the_users_own_travels_too(hands: module.Crew) -> None:
 def test_blocks_hold_every_run_once_and_grow_towards_a_second() -> None:
     jobs = [Job(setup(0.1), 0, np.arange(1000)), Job(setup(0.2), 0, np.arange(50, 70))]
     blocks = module._Blocks(jobs)
-    taken: list[tuple[int, np.ndarray]] = []
+    taken: list[list[module.Piece]] = []
     while blocks.left:
         taken.append(blocks.take(workers=2))
-        blocks.learn(0.01)
-    assert len(taken[0][1]) == module.FIRST_RUNS
-    assert max(len(runs) for _, runs in taken) == 100
+        for index, _ in taken[-1]:
+            blocks.learn(index, 0.01)
+    assert len(taken[0]) == 1
+    assert len(taken[0][0][1]) == module.FIRST_RUNS
+    assert 98 <= max(sum(len(runs) for _, runs in block) for block in taken) <= 102
+    assert any(len(block) == 2 for block in taken)
     for index, job in enumerate(jobs):
-        np.testing.assert_array_equal(np.concatenate([runs for i, runs in taken if i == index]), job.runs)
-    names = {module._name(jobs[index], runs, "lanes") for index, runs in taken}
+        runs = [runs for block in taken for i, runs in block if i == index]
+        np.testing.assert_array_equal(np.concatenate(runs), job.runs)
+    names = {module._name(jobs, block, "lanes") for block in taken}
     assert len(names) == len(taken)
+
+
+def test_small_cells_share_blocks() -> None:
+    jobs = [Job(setup(0.1 + i / 1000), 0, np.arange(5)) for i in range(100)]
+    blocks = module._Blocks(jobs)
+    for index, _ in blocks.take(workers=2):
+        blocks.learn(index, 0.001)
+    assert len(blocks.take(workers=2)) > 20
+
+
+def test_a_cell_whose_function_fails_is_named_and_the_others_go_on(hands: module.Crew) -> None:
+    def fails_in_training(f, y):
+        if f.shape != (8,):
+            raise RuntimeError("only batches of 8")
+        return (f - y) ** 2
+
+    bad = pl.Setup(pl.Parity(6, 2), pl.Learner(pl.MLP(8), loss=fails_in_training, batch=8), pl.Protocol(20))
+    with pytest.warns(pl.CellFailed, match="fails_in_training"):
+        good, failed = pl.sweep([setup(0.3, n=6), bad], 10)
+    assert len(good.records) == 10
+    assert len(failed.records) == 0
+    assert "only batches of 8" in str(failed.failure)
 
 
 def test_options_of_slurm_are_pairs_or_a_file(tmp_path: Path) -> None:

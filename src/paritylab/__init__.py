@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from paritylab.engines import EngineNotice as EngineNotice
     from paritylab.engines.curves import Curves as Curves
     from paritylab.engines.curves import curves as curves
+    from paritylab.errors import CellFailed as CellFailed
     from paritylab.errors import InvalidInput as InvalidInput
     from paritylab.measures.alignment import alignment as alignment
     from paritylab.networks import MLP as MLP
@@ -62,7 +63,7 @@ _WHERE = {
     "crews": ("crew",),
     "engines": ("EngineNotice",),
     "engines.curves": ("Curves", "curves"),
-    "errors": ("InvalidInput",),
+    "errors": ("CellFailed", "InvalidInput"),
     "measures.alignment": ("alignment",),
     "networks": ("MLP", "DisjointPolyNet", "Network", "Neuron", "PolyNet", "Transformer"),
     "optimisers": ("SGD", "Adam", "Optax", "SignSGD"),

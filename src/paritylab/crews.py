@@ -15,23 +15,30 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.util
+import logging
+import signal
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
 from paritylab import engines
-from paritylab.errors import InvalidInput, require, unknown
+from paritylab.errors import CellFailed, InvalidInput, require, unknown
 from paritylab.records import COLUMNS, Records
 from paritylab.setup import Setup
 
 BLOCK_SECONDS = 1.0
 FIRST_RUNS = 8
 AHEAD = 2  # blocks in flight for each worker, so that none waits for the next
-RETRIES = 5  # times that a block is tried again when its worker dies
+BLOCKS_A_SECOND = 200  # what one scheduler should be asked for at most: with more workers, blocks last longer
+DEATHS = 20  # workers that a block may lose before it is given up
 SLURM_OPTIONS = ("partition", "account", "cores", "memory", "walltime", "gpus", "jobs", "prologue")
+
+Piece = tuple[int, np.ndarray]
+"""Some runs of a job: its position and their numbers."""
 
 _CREW: ContextVar[Crew | None] = ContextVar("crew", default=None)
 
@@ -42,89 +49,168 @@ def current() -> Crew | None:
 
 
 class Crew:
-    """Workers behind a Dask client."""
+    """Workers behind a Dask client; ``work`` is what they do with a block."""
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, work: Callable[..., Any] | None = None) -> None:
         self._client = client
+        self._work = work or globals()["work"]
 
     @property
     def size(self) -> int:
         """How many blocks can be worked on at a time."""
         return max(1, sum(self._client.nthreads().values()))
 
-    def train(
+    def choices(self, setups: Sequence[Setup], engine: str = "auto") -> list[tuple[str, str]]:
+        """As :func:`paritylab.engines.choices`, by a worker: it may have a GPU where this process has none."""
+        portable = [_portable(setup) for setup in setups]
+        with _explained():
+            return self._client.submit(_choices, portable, engine, pure=False).result()
+
+    def attempt(
         self, jobs: Sequence[engines.Job], engine: str, threads: int | None = None
-    ) -> Iterator[list[tuple[int, Records]]]:
-        """As :func:`paritylab.engines.train`, by the workers; ``threads`` of each, one unless said."""
+    ) -> Iterator[list[tuple[int, Records | CellFailed]]]:
+        """As :func:`paritylab.engines.attempt`, by the workers, of any jobs; ``threads`` of each, one unless said."""
         from distributed import as_completed
 
         blocks = _Blocks(jobs)
-        going: dict[Any, int] = {}
+        portable = [_portable(job.setup) for job in jobs]
+        going: dict[Any, list[Piece]] = {}
         done = as_completed(loop=self._client.loop)
 
         def send() -> None:
             while blocks.left and len(going) < AHEAD * self.size:
-                index, runs = blocks.take(self.size)
-                task = (_portable(jobs[index].setup), jobs[index].seed, runs, engine, threads or 1)
-                future = self._client.submit(work, *task, key=_name(jobs[index], runs, engine), retries=RETRIES)
-                going[future] = index
+                pieces = blocks.take(self.size)
+                block = [(portable[index], jobs[index].seed, runs) for index, runs in pieces]
+                future = self._client.submit(
+                    self._work, block, engine, threads or 1, key=_name(jobs, pieces, engine), pure=False
+                )
+                going[future] = pieces
                 done.add(future)
 
-        try:
-            send()
-            while going:
-                future = next(done)
-                index = going.pop(future)
-                columns, seconds = self._result(future)
-                blocks.learn(seconds / max(1, len(columns[0])))
-                yield [(index, Records(*columns))]
+        with _explained():
+            try:
                 send()
-        finally:
-            self._client.cancel(list(going))
+                while going:
+                    future = next(done)
+                    pieces = going.pop(future)
+                    ended: list[tuple[int, Records | CellFailed]] = []
+                    for (index, runs), (found, seconds) in zip(pieces, future.result(), strict=True):
+                        blocks.learn(index, seconds / len(runs))
+                        ended.append((index, CellFailed(found) if isinstance(found, str) else Records(*found)))
+                    yield ended
+                    send()
+            finally:
+                self._client.cancel(list(going))
 
-    def _result(self, future: Any) -> Any:
-        from distributed import CancelledError, KilledWorker
 
-        try:
-            return future.result()
-        except KilledWorker as error:
-            raise InvalidInput(f"a block of runs killed its worker {RETRIES + 1} times: {error}") from error
-        except (CancelledError, OSError) as error:
-            raise InvalidInput("the scheduler is gone; the same command goes on from what is stored") from error
+@contextlib.contextmanager
+def _explained() -> Generator[None, None, None]:
+    """What Dask raises where a worker or the scheduler is lost for good, in one line."""
+    from distributed import CancelledError, KilledWorker
+    from distributed.client import ClosedClientError
+
+    try:
+        yield
+    except KilledWorker as error:
+        raise InvalidInput(f"a block of runs killed its worker again and again: {error}") from error
+    except (CancelledError, ClosedClientError, OSError) as error:
+        raise InvalidInput("the scheduler is gone; the same command goes on from what is stored") from error
+
+
+@contextlib.contextmanager
+def _spared() -> Generator[None, None, None]:
+    """Ctrl-C waits meanwhile; threads made here, and the processes that they start now or later, never hear of it."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # its start would let Ctrl-C through to the workers
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def _quiet() -> Generator[None, None, None]:
+    """No lines of Dask's client on standard error: what a user should know comes as an exception."""
+    logger = logging.getLogger("distributed.client")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 class _Blocks:
     """The runs still to be sent, and how many of them make about a second of work."""
 
     def __init__(self, jobs: Sequence[engines.Job]) -> None:
-        self._runs = [np.asarray(job.runs, np.int64) for job in jobs]
-        self._seconds: float | None = None
+        runs = enumerate(np.asarray(job.runs, np.int64) for job in jobs)
+        self._waiting = deque((index, numbers) for index, numbers in runs if len(numbers))
+        self._seconds: dict[int, float] = {}  # of one run of a job
+        self._usual: float | None = None
+        self.left = sum(len(runs) for _, runs in self._waiting)
 
-    @property
-    def left(self) -> int:
-        return sum(map(len, self._runs))
+    def take(self, workers: int) -> list[Piece]:
+        """The next block, of one job or several: fewer runs towards the end, so that all workers end together."""
+        seconds = max(BLOCK_SECONDS, workers / BLOCKS_A_SECOND)
+        most = max(FIRST_RUNS, self.left // (AHEAD * workers)) if self._usual is not None else FIRST_RUNS
+        pieces: list[Piece] = []
+        while self._waiting and seconds > 0 and most > 0:
+            index, runs = self._waiting.popleft()
+            each = max(self._seconds.get(index, self._usual or 0.0), 1e-9)
+            size = min(len(runs), most, max(1, int(seconds / each)))
+            pieces.append((index, runs[:size]))
+            if size < len(runs):
+                self._waiting.appendleft((index, runs[size:]))
+            seconds -= size * each
+            most -= size
+            self.left -= size
+        return pieces
 
-    def take(self, workers: int) -> tuple[int, np.ndarray]:
-        """The next block, of one job: fewer runs towards the end, so that all workers end together."""
-        index = next(i for i, runs in enumerate(self._runs) if len(runs))
-        size = FIRST_RUNS if self._seconds is None else int(BLOCK_SECONDS / max(self._seconds, 1e-9))
-        size = min(max(1, size), max(FIRST_RUNS, self.left // (AHEAD * workers)))
-        block, self._runs[index] = self._runs[index][:size], self._runs[index][size:]
-        return index, block
-
-    def learn(self, seconds: float) -> None:
-        """What a run took on a worker, averaged over the last blocks."""
-        self._seconds = seconds if self._seconds is None else 0.7 * self._seconds + 0.3 * seconds
+    def learn(self, index: int, seconds: float) -> None:
+        """What one run of a job took, averaged with what came before."""
+        self._seconds[index] = 0.7 * self._seconds.get(index, seconds) + 0.3 * seconds
+        self._usual = 0.7 * (seconds if self._usual is None else self._usual) + 0.3 * seconds
 
 
-def work(setup: Setup | str, seed: int, runs: np.ndarray, engine: str, threads: int) -> tuple[list[np.ndarray], float]:
-    """One block on a worker: the columns of its Records, and the seconds they took."""
-    start = time.perf_counter()
-    made = setup if isinstance(setup, Setup) else Setup.from_json(setup)
-    trained = engines.train([engines.Job(made, seed, runs)], engine, threads)
-    records = Records.concatenate([records for ended in trained for _, records in ended])
+def work(
+    block: Sequence[tuple[Setup | str, int, np.ndarray]], engine: str, threads: int
+) -> list[tuple[list[np.ndarray] | str, float]]:
+    """One block on a worker: of each piece the columns of its Records, or why there are none, and its seconds."""
+    jobs = [engines.Job(_made(setup), seed, runs) for setup, seed, runs in block]
+    parts: list[list[Records]] = [[] for _ in jobs]
+    failures: dict[int, str] = {}
+    seconds = np.zeros(len(jobs))
+    for group in engines.together(jobs):
+        start = time.perf_counter()
+        for ended in engines.attempt([jobs[i] for i in group], engine, threads):
+            for position, found in ended:
+                if isinstance(found, CellFailed):
+                    failures[group[position]] = str(found)
+                else:
+                    parts[group[position]].append(found)
+        runs = np.array([len(jobs[i].runs) for i in group])
+        seconds[group] = (time.perf_counter() - start) * runs / runs.sum()
+    return [(failures.get(i) or _columns(part), float(seconds[i])) for i, part in enumerate(parts)]
+
+
+def _columns(parts: Sequence[Records]) -> list[np.ndarray]:
+    records = Records.concatenate(parts)
     ordered = records.take(np.argsort(records.run))
-    return [np.asarray(getattr(ordered, name)) for name in COLUMNS], time.perf_counter() - start
+    return [np.asarray(getattr(ordered, name)) for name in COLUMNS]
+
+
+def _choices(setups: Sequence[Setup | str], engine: str) -> list[tuple[str, str]]:
+    return engines.choices([_made(setup) for setup in setups], engine)
+
+
+def _made(setup: Setup | str) -> Setup:
+    return setup if isinstance(setup, Setup) else Setup.from_json(setup)
 
 
 def _portable(setup: Setup) -> Setup | str:
@@ -136,9 +222,12 @@ def _portable(setup: Setup) -> Setup | str:
     return setup
 
 
-def _name(job: engines.Job, runs: np.ndarray, engine: str) -> str:
-    digest = hashlib.blake2b(runs.tobytes(), digest_size=8).hexdigest()
-    return f"paritylab-{job.setup.id}-{engine}-{job.seed}-{digest}"
+def _name(jobs: Sequence[engines.Job], pieces: Sequence[Piece], engine: str) -> str:
+    """A block by its contents: asked for again, it is the same block."""
+    digest = hashlib.blake2b(engine.encode(), digest_size=16)
+    for index, runs in pieces:
+        digest.update(f"{jobs[index].setup.id} {jobs[index].seed} {len(runs)} ".encode() + runs.tobytes())
+    return f"paritylab-{digest.hexdigest()}"
 
 
 @contextlib.contextmanager
@@ -157,15 +246,19 @@ def crew(
              if value is not None]  # fmt: skip
     require(len(given) == 1, f"a crew needs one of workers, scheduler, slurm, not {', '.join(given) or 'none'}")
     _need("distributed")
+    from dask import config
     from distributed import Client, LocalCluster
 
     with contextlib.ExitStack() as stack:
+        stack.enter_context(_quiet())
+        stack.enter_context(config.set({"distributed.scheduler.allowed-failures": DEATHS}))
         if workers is not None:
             require(1 <= workers <= 1024, f"workers must be from 1 to 1024, not {workers}")
-            target: Any = stack.enter_context(
-                LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1",
-                             dashboard_address="127.0.0.1:0", silence_logs=50)
-            )
+            with _spared():
+                target: Any = stack.enter_context(
+                    LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1",
+                                 dashboard_address="127.0.0.1:0", silence_logs=50)
+                )
         elif slurm is not None:
             _need("dask_jobqueue")
             from dask_jobqueue.slurm import SLURMCluster

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import difflib
+import math
+import numbers
+import operator
+import reprlib
 from collections.abc import Iterable
+from typing import Any
 
 
 class InvalidInput(ValueError):
     """A value the user gave cannot be used. The message is one line: what was wrong and what is allowed."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join(message.split()))
+
+
+class CellFailed(InvalidInput, UserWarning):
+    """One Setup of a sweep could not be trained. It is raised where it is the only one, and a warning among others."""
 
 
 def unknown(kind: str, name: str, allowed: Iterable[str]) -> InvalidInput:
@@ -26,3 +38,50 @@ def require(condition: bool, message: str) -> None:
     """Raise :class:`InvalidInput` with ``message`` unless ``condition`` holds."""
     if not condition:
         raise InvalidInput(message)
+
+
+def whole(name: str, value: Any) -> int:
+    """The whole number a user gave for ``name``, in any spelling: 1000, 1e3, NumPy's or JAX's.
+
+    >>> whole("n", 1e3)
+    1000
+    """
+    try:
+        return operator.index(value)
+    except TypeError:
+        number = real(name, value)
+    require(number.is_integer(), f"{name} must be a whole number, not {value}")
+    return int(number)
+
+
+def real(name: str, value: Any) -> float:
+    """The finite number a user gave for ``name``."""
+    try:
+        plain = _plain(value)
+        number = float(plain) if isinstance(plain, numbers.Real) else math.nan
+    except OverflowError:
+        number = math.inf
+    require(math.isfinite(number), f"{name} must be a finite number, not {reprlib.repr(value)}")
+    return number
+
+
+def single(name: str, value: Any) -> float:
+    """The number a user gave for ``name``, within the range of single precision."""
+    number = real(name, value)
+    require(abs(number) <= 3.4e38, f"{name} must be at most 3.4e38, the largest in single precision, not {number:g}")
+    return number
+
+
+def flag(name: str, value: Any) -> bool:
+    """The truth value a user gave for ``name``."""
+    plain = _plain(value)
+    require(isinstance(plain, bool), f"{name} must be True or False, not {reprlib.repr(value)}")
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy's or JAX's as one of Python's; anything else as it is."""
+    try:
+        return value.item()
+    except (AttributeError, TypeError, ValueError):
+        return value

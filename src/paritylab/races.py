@@ -175,9 +175,11 @@ def enter(setups: Sequence[Setup], q: float, runs: int | range, seed: int = 0, e
     numbers = runs if isinstance(runs, range) else range(runs)
     require(len(numbers) > 0, "a race needs at least one run")
     require(0 <= q <= 100, f"a percentile must be between 0 and 100, not {q:g}")
+    for setup in setups:
+        setup.check()
     records = _stopped(np.array(numbers), 0)
     return [
-        Entry(checked.setup, checked.engine, seed, records, 0.0, len(records), numbers, q)
+        Entry(checked.setup, checked.engine, seed, records, 0.0, len(records), runs=numbers, q=q)
         for checked in sweep(setups, range(0), seed, engine)
     ]
 

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import jax
 
 from paritylab import networks, optimisers, problems, specs
-from paritylab.errors import InvalidInput, require, unknown
+from paritylab.errors import InvalidInput, flag, real, require, unknown, whole
 from paritylab.inits import Init, InitLike, init
 from paritylab.losses import Loss, LossLike, loss
 from paritylab.networks.activations import Activation
@@ -38,6 +39,7 @@ class Learner:
                 f"a network needs init and apply; {type(self.network).__name__} has not both")
         require(isinstance(self.optimiser, optimisers.Optimiser),
                 f"an optimiser must be one of SGD, Adam, SignSGD, Optax, not {self.optimiser!r}")
+        object.__setattr__(self, "batch", whole("batch", self.batch))
         require(self.batch >= 1, f"batch must be at least 1, not {self.batch}")
         require(self.batch < 2**31, f"batch must be below 2^31, not {self.batch}")
         object.__setattr__(self, "init", init(self.init))
@@ -62,9 +64,12 @@ class Protocol:
 
     def __post_init__(self) -> None:
         for name in ("max_steps", "eval_every", "eval_size", "consecutive"):
-            value = getattr(self, name)
+            value = whole(name, getattr(self, name))
+            object.__setattr__(self, name, value)
             require(value >= 1, f"{name} must be at least 1, not {value}")
             require(value < 2**31, f"{name} must be below 2^31, not {value}")
+        object.__setattr__(self, "threshold", real("threshold", self.threshold))
+        object.__setattr__(self, "fresh", flag("fresh", self.fresh))
         require(0 < self.threshold <= 1, f"threshold must be in (0, 1], not {self.threshold:g}")
 
     @property
@@ -87,6 +92,9 @@ class Setup:
     protocol: Protocol = field(default_factory=Protocol)
 
     def __post_init__(self) -> None:
+        for name, kind in (("problem", problems.Parity), ("learner", Learner), ("protocol", Protocol)):
+            given = getattr(self, name)
+            require(isinstance(given, kind), f"the {name} of a Setup must be a {kind.__name__}, not {given!r}")
         if self.problem.sample is not None:
             require(self.learner.batch * self.protocol.max_steps < 2**31,
                     "batch times max_steps must be below 2^31 with a finite sample")
@@ -94,6 +102,11 @@ class Setup:
     @functools.cached_property
     def id(self) -> str:
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
+
+    @functools.cached_property
+    def functions(self) -> list[str]:
+        """The names of the user's own functions in this Setup."""
+        return sorted(set(re.findall(r'"([^"@]+)@[0-9a-f]{12}"', self.to_json())))
 
     @functools.cached_property
     def program(self) -> Setup:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import operator
 import time
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paritylab import crews, engines, statistics
-from paritylab.errors import require
+from paritylab.errors import CellFailed, InvalidInput, require
 from paritylab.progress import Bar
 from paritylab.records import SOLVED, Records
 from paritylab.setup import Learner, Protocol, Setup
@@ -37,6 +38,8 @@ class Result:
     """Wall time of the sweep that completed these records; what came from the store cost nothing."""
     reused: int = 0
     """How many of the records came from the store."""
+    failure: str | None = None
+    """Why there are not all the records asked for, where a user's function failed or memory did not suffice."""
 
     @property
     def summary(self) -> statistics.Summary:
@@ -75,17 +78,22 @@ class _Collector:
     """The new Records of one job, and which of them are on disk."""
 
     job: engines.Job
+    label: str
+    failure: str | None
     parts: list[Records] = field(default_factory=list)
     pending: list[Records] = field(default_factory=list)
 
-    def add(self, records: Records) -> None:
+    def add(self, records: Records | CellFailed) -> None:
+        if isinstance(records, CellFailed):
+            self.failure = str(records)
+            return
         self.parts.append(records)
         self.pending.append(records)
 
-    def flush(self, store: Store | None, engine: str) -> None:
+    def flush(self, store: Store | None) -> None:
         if store is not None and self.pending:
-            setup, label = self.job.setup, engines.label(engine)
-            store.append(setup.id, setup.to_json(), label, self.job.seed, Records.concatenate(self.pending))
+            setup = self.job.setup
+            store.append(setup.id, setup.to_json(), self.label, self.job.seed, Records.concatenate(self.pending))
         self.pending.clear()
 
 
@@ -117,37 +125,46 @@ def sweep(
     require(len(wanted) == 0 or min(wanted) >= 0, "run numbers must be at least 0")
     numbers = np.asarray(wanted, np.int64)
     require(0 <= seed < 2**32, f"seed must be in 0..2^32-1, not {seed}")
-    for setup in setups:
-        setup.check()
-    chosen = [engines.choose(setup, engine) for setup in setups]
-    labels = [engines.label(name) for name in chosen]
+    failures = [_failure(setup) for setup in setups]
+    if len(setups) == 1 and failures[0]:
+        raise CellFailed(failures[0])
+    trainer = crews.current() or engines
+    chosen = trainer.choices(setups, engine)
+    labels = [label for _, label in chosen]
     known = [_stored(store, setup, name, seed, numbers) for setup, name in zip(setups, labels, strict=True)]
     if store is not None and any_engine:
         for i, setup in enumerate(setups):
             labels[i], known[i] = _completest(store, setup, seed, numbers, labels[i], known[i])
-    jobs = [
-        engines.Job(setup, seed, np.setdiff1d(numbers, have.run)) for setup, have in zip(setups, known, strict=True)
-    ]
+    missing = [np.setdiff1d([] if failure else numbers, have.run)
+               for have, failure in zip(known, failures, strict=True)]  # fmt: skip
+    work = [_Collector(engines.Job(setup, seed, left), label, failure)
+            for setup, left, label, failure in zip(setups, missing, labels, failures, strict=True)]  # fmt: skip
     start = time.perf_counter()
-    new: list[Records] = [Records.empty()] * len(jobs)
     title = "training" if len(setups) == 1 else f"training {len(setups)} setups"
     root = getattr(store, "root", None)  # a race's ledger has none
-    busy = root is not None and any(len(job.runs) for job in jobs)
-    told = [_told(job, name, wanted) for job, name in zip(jobs, labels, strict=True)] if busy else []
-    with Bar(title, sum(len(job.runs) for job in jobs), progress) as bar, Announcement(root, told) as announcement:
-        for group in _groups(jobs, chosen):
+    busy = root is not None and any(len(each.job.runs) for each in work)
+    told = [_told(each.job, each.label, wanted) for each in work] if busy else []
+    with (
+        Bar(title, sum(len(each.job.runs) for each in work), progress) as bar,
+        Announcement(root, told) as announcement,
+    ):
+        counter = _Counter(bar)
+        for group in _groups([each.job for each in work], [name for name, _ in chosen], apart=trainer is engines):
             announcement.train(group)
-            members = [jobs[i] for i in group]
-            for i, records in zip(group, _train(members, chosen[group[0]], threads, store, bar, new), strict=True):
-                new[i] = records
+            _train([work[i] for i in group], trainer, chosen[group[0]][0], threads, store, counter)
     seconds = time.perf_counter() - start
     if store is not None:
-        for job, name in zip(jobs, labels, strict=True):
-            store.compact(job.setup.id, name, seed)
+        for each in work:
+            store.compact(each.job.setup.id, each.label, seed)
     results = []
-    for setup, name, have, more in zip(setups, labels, known, new, strict=True):
-        records = Records.concatenate([have, more])
-        results.append(Result(setup, name, seed, records.take(np.argsort(records.run)), seconds, len(have)))
+    for each, have in zip(work, known, strict=True):
+        if each.failure is not None:
+            warnings.warn(each.failure, CellFailed, stacklevel=2)
+        records = Records.concatenate([have, *each.parts])
+        ordered = records.take(np.argsort(records.run))
+        results.append(Result(each.job.setup, each.label, seed, ordered, seconds, len(have), each.failure))
+    if len(results) == 1 and results[0].failure:
+        raise CellFailed(results[0].failure)
     return results
 
 
@@ -167,6 +184,17 @@ def measure(
     """
     setup = Setup(problem, learner or Learner(), protocol or Protocol())
     return sweep([setup], runs, **options)[0]
+
+
+def _failure(setup: Setup) -> str | None:
+    """What is wrong with a user's function, in one line; a Setup that has none is right or refused."""
+    try:
+        setup.check()
+    except InvalidInput as error:
+        if not setup.functions:
+            raise
+        return str(error)
+    return None
 
 
 def _told(job: engines.Job, engine: str, runs: range) -> dict[str, Any]:
@@ -192,44 +220,53 @@ def _completest(
     return label, have
 
 
-def _groups(jobs: Sequence[engines.Job], chosen: Sequence[str]) -> Iterable[list[int]]:
-    """Positions of the jobs that train together: one engine, one program."""
-    groups: dict[Any, list[int]] = {}
-    for i, (job, engine) in enumerate(zip(jobs, chosen, strict=True)):
-        if len(job.runs):
-            groups.setdefault((engine, job.setup.program), []).append(i)
-    return groups.values()
+def _groups(jobs: Sequence[engines.Job], chosen: Sequence[str], apart: bool) -> Iterable[list[int]]:
+    """Positions of the jobs that are given to one engine at a time: one program each if they must be kept apart."""
+    for engine in sorted(set(chosen)):
+        mine = [i for i, (job, name) in enumerate(zip(jobs, chosen, strict=True)) if name == engine and len(job.runs)]
+        if apart:
+            yield from ([mine[i] for i in group] for group in engines.together([jobs[i] for i in mine]))
+        elif mine:
+            yield mine
+
+
+@dataclass
+class _Counter:
+    """What the bar tells of a sweep."""
+
+    bar: Bar
+    done: int = 0
+    solved: int = 0
+    steps: int = 0
+    start: float = field(default_factory=time.perf_counter)
+
+    def add(self, records: Records) -> None:
+        self.done += len(records)
+        self.solved += int(np.sum(records.status == SOLVED))
+        self.steps += int(records.steps.sum())
+
+    def show(self, now: float) -> None:
+        self.bar.show(self.done, f"solved {self.solved}, {self.steps / (now - self.start):.2g} model-steps/s")
 
 
 def _train(
-    jobs: Sequence[engines.Job],
-    engine: str,
-    threads: int | None,
-    store: Store | None,
-    bar: Bar,
-    before: Sequence[Records],
-) -> list[Records]:
+    work: Sequence[_Collector], trainer: Any, engine: str, threads: int | None, store: Store | None, counter: _Counter
+) -> None:
     """Train one group; its Records reach the store every few seconds, and whatever happens at the end."""
-    collectors = [_Collector(job) for job in jobs]
-    done = sum(len(records) for records in before)
-    solved = sum(int(np.sum(records.status == SOLVED)) for records in before)
-    steps, start, flushed = 0, time.perf_counter(), time.perf_counter()
+    flushed, waiting = time.perf_counter(), 0
     try:
-        helped = crews.current()
-        for ended in (helped or engines).train(jobs, engine, threads):
+        for ended in trainer.attempt([each.job for each in work], engine, threads):
             for index, records in ended:
-                collectors[index].add(records)
-                done += len(records)
-                solved += int(np.sum(records.status == SOLVED))
-                steps += int(records.steps.sum())
+                work[index].add(records)
+                if isinstance(records, Records):
+                    counter.add(records)
+                    waiting += len(records)
             now = time.perf_counter()
-            bar.show(done, f"solved {solved}, {steps / (now - start):.2g} model-steps/s")
-            waiting = sum(len(part) for collector in collectors for part in collector.pending)
+            counter.show(now)
             if now - flushed > FLUSH_SECONDS or waiting > FLUSH_RECORDS:
-                for collector in collectors:
-                    collector.flush(store, engine)
-                flushed = now
+                for each in work:
+                    each.flush(store)
+                flushed, waiting = now, 0
     finally:
-        for collector in collectors:
-            collector.flush(store, engine)
-    return [Records.concatenate(collector.parts) for collector in collectors]
+        for each in work:
+            each.flush(store)

@@ -15,7 +15,7 @@ from paritylab.engines import lanes, loop
 from paritylab.engines.jax_engine import JaxPool, default_slots
 from paritylab.engines.work import Job as Job
 from paritylab.engines.work import Outcomes, Queue
-from paritylab.errors import InvalidInput, unknown
+from paritylab.errors import CellFailed, InvalidInput, unknown
 from paritylab.records import Records
 from paritylab.setup import Setup
 
@@ -62,6 +62,12 @@ def label(engine: str) -> str:
     return "jax_" + re.sub(r"\W+", "_", jax.devices()[0].device_kind)
 
 
+def choices(setups: Sequence[Setup], engine: str = "auto") -> list[tuple[str, str]]:
+    """For each Setup the engine that will train it, and the name of its Records."""
+    chosen = [choose(setup, engine) for setup in setups]
+    return [(name, label(name)) for name in chosen]
+
+
 def make_pool(queue: Queue, engine: str, threads: int | None = None, slots: int | None = None, **options: Any) -> Any:
     """Slots for the runs of a queue, on a chosen engine ('jax' or 'lanes')."""
     program = queue.jobs[0].setup.program
@@ -87,6 +93,37 @@ def train(
     pool = make_pool(queue, choose(jobs[0].setup, engine), threads, slots)
     for outcomes in loop.train(queue, pool):
         yield queue.split(outcomes)
+
+
+def together(jobs: Sequence[Job]) -> list[list[int]]:
+    """The positions of jobs with runs to do, those that share a program side by side."""
+    groups: dict[Setup, list[int]] = {}
+    for i, job in enumerate(jobs):
+        if len(job.runs):
+            groups.setdefault(job.setup.program, []).append(i)
+    return list(groups.values())
+
+
+def attempt(
+    jobs: Sequence[Job], engine: str = "auto", threads: int | None = None
+) -> Iterator[Sequence[tuple[int, Records | CellFailed]]]:
+    """As :func:`train`; if the jobs cannot be trained, each has that as its last item, in place of an exception."""
+    setup = jobs[0].setup
+    try:
+        yield from train(jobs, engine, threads)
+    except Exception as error:
+        if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
+            network, n, batch = type(setup.learner.network).__name__, setup.problem.n, setup.learner.batch
+            why = f"{network} at n = {n}, batch {batch} needs more memory than there is; use a smaller network or batch"
+        elif setup.functions and not isinstance(error, InvalidInput):
+            why = f"{' or '.join(setup.functions)} failed: {_first_line(error)}"
+        else:
+            raise
+        yield [(i, CellFailed(why)) for i in range(len(jobs))]
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 def final_params(jobs: Sequence[Job], engine: str = "auto", **options: Any) -> tuple[Records, Any]:
