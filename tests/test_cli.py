@@ -281,7 +281,7 @@ def test_results_as_a_table_have_one_line_each(measured, capsys):
     assert len(lines) == 4
     assert lines[0].split()[:4] == ["setup_id", "n", "k", "network"]
     assert len(results(capsys, measured, "--records")[1].splitlines()) == 14
-    assert results(capsys, measured, "--n", "99")[1] == "no results match\n"
+    assert results(capsys, measured, "--n", "99")[1] == "nothing matches\n"
 
 
 def test_nothing_found_is_still_csv_and_json(measured, capsys):

@@ -21,6 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from paritylab import files
 from paritylab import store as store_module
 from paritylab.errors import InvalidInput
 from paritylab.records import COLUMNS, STATUSES, Records
@@ -429,7 +430,7 @@ def test_temporary_files_are_ignored_and_removed_when_an_hour_old(tmp_path):
     fresh, stale = path.with_name(".fresh.tmp"), path.with_name(".stale.tmp")
     for file in (fresh, stale):
         file.write_bytes(b"half a block")
-    past = time.time() - store_module.STALE_SECONDS - 1
+    past = time.time() - files.STALE_SECONDS - 1
     os.utime(stale, (past, past))
     assert same(store.records("abc", "jax", 0), block(0))
     store.append("abc", SETUP, "jax", 0, block(10))

@@ -9,6 +9,9 @@ import jax
 from paritylab.networks import MLP, Neuron, PolyNet
 from paritylab.setup import Setup
 
+RATE = 3e10
+"""FLOP/s of two cores over a whole trial, checks and small networks included: for estimates only."""
+
 
 def step_flops(setup: Setup) -> float:
     """FLOPs of one update, checks left out: products with weights forward, for the weights' gradient, and back.

@@ -34,6 +34,16 @@ def unknown(kind: str, name: str, allowed: Iterable[str]) -> InvalidInput:
     return InvalidInput(f"unknown {kind} {name!r}{hint}; allowed: {', '.join(names)}")
 
 
+def in_a_line(error: Exception) -> str:
+    """The line of an error's text that says most: the first, or the last where the text is a traceback.
+
+    >>> in_a_line(IndexError())
+    'IndexError'
+    """
+    lines = [line for line in str(error).strip().splitlines() if line.strip()] or [type(error).__name__]
+    return lines[-1 if any(line.endswith("Traceback (most recent call last):") for line in lines) else 0].strip()
+
+
 def require(condition: bool, message: str) -> None:
     """Raise :class:`InvalidInput` with ``message`` unless ``condition`` holds."""
     if not condition:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import uuid
@@ -10,6 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+
+ATTEMPTS = 3
+STALE_SECONDS = 3600
 
 
 def save_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
@@ -30,17 +34,30 @@ def load_arrays(path: Path) -> dict[str, np.ndarray]:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a file through a temporary one in the same directory: readers see all of it, or the old one."""
-    temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    for left in reversed(range(ATTEMPTS)):
+        temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")
+        try:
+            with open(temporary, "xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+            break
+        except BaseException as error:
+            gone = isinstance(error, FileNotFoundError) and path.parent.is_dir()
+            temporary.unlink(missing_ok=True)
+            if not (gone and left):  # gone: another process found it stale, the clock having jumped
+                raise
     sync_directory(path.parent)
+
+
+def remove_stale(written: Path) -> None:
+    """Delete what killed processes left beside a file that was written just now: its time counts, not the clock."""
+    with contextlib.suppress(OSError):  # another process was quicker, or it cannot be deleted: no harm
+        now = written.stat().st_mtime
+        for path in written.parent.glob(".*.tmp"):
+            if now - path.stat().st_mtime > STALE_SECONDS:
+                path.unlink()
 
 
 def sync_directory(directory: Path) -> None:

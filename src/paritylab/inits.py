@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from paritylab import specs
-from paritylab.errors import InvalidInput, require
+from paritylab.errors import InvalidInput, require, whole
 
 Sampler = Callable[[Any, tuple[int, ...]], Any]
 Characteristic = Callable[[np.ndarray], np.ndarray]
@@ -257,8 +257,8 @@ def fixed(law: str | Init | Sampler, number: int) -> Init:
     """
     base = init(law)
     require(base.fixed is None, "a fixed start has one number, not two")
-    number = specs.whole("the number of a fixed start", number, least=0)
-    require(number < 2**32, f"the number of a fixed start must be below 2^32, not {number}")
+    number = whole("the number of a fixed start", number)
+    require(0 <= number < 2**32, f"the number of a fixed start must be from 0 to 2^32 - 1, not {number}")
     return replace(base, spec=f"fixed:{number} {base.spec}", fixed=number)
 
 

@@ -7,7 +7,6 @@ Every optimiser has a learning rate ``lr``, a ``schedule`` that multiplies it, `
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,10 +14,23 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from paritylab.errors import InvalidInput, require
+from paritylab.errors import InvalidInput, require, single
 from paritylab.schedules import ScheduleLike, schedule
 
 Tree = Any
+
+
+def _factors(rates: Any) -> tuple[Any, ...]:
+    """Rates as a tuple: factors by position, or pairs of a name and a factor in the order of names."""
+    try:
+        given = list(rates.items() if isinstance(rates, Mapping) else rates)
+        pairs = [(name, factor) for name, factor in given] if any(isinstance(each, tuple) for each in given) else None
+    except (TypeError, ValueError):
+        raise InvalidInput(f"rates must be numbers, by position or by name, not {rates!r}") from None
+    if pairs is None:
+        return tuple(single("a rate", factor) for factor in given)
+    require(all(isinstance(name, str) for name, _ in pairs), f"rates must have the names of layers, not {rates!r}")
+    return tuple(sorted((name, single(f"the rate of {name}", factor)) for name, factor in pairs))
 
 
 @dataclass(frozen=True)
@@ -31,14 +43,13 @@ class Optimiser:
     noise: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, value in (("learning rate", self.lr), ("gradient noise", self.noise)):
+        for field, name in (("lr", "learning rate"), ("noise", "gradient noise")):
+            value = single(f"the {name}", getattr(self, field))
             require(value >= 0, f"the {name} must be at least 0, not {value:g}")
-            require(value < math.inf, f"the {name} must be finite, not {value:g}")
+            object.__setattr__(self, field, value)
         object.__setattr__(self, "schedule", schedule(self.schedule))
-        if isinstance(self.rates, Mapping):
-            object.__setattr__(self, "rates", tuple(sorted(self.rates.items())))
-        elif self.rates is not None:
-            object.__setattr__(self, "rates", tuple(self.rates))
+        if self.rates is not None:
+            object.__setattr__(self, "rates", _factors(self.rates))
 
     def start(self, params: Tree) -> Tree:
         """The optimiser's state before the first step."""
@@ -75,7 +86,8 @@ class SGD(Optimiser):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(0 <= self.weight_decay < math.inf, f"weight decay must be at least 0, not {self.weight_decay:g}")
+        object.__setattr__(self, "weight_decay", single("weight decay", self.weight_decay))
+        require(self.weight_decay >= 0, f"weight decay must be at least 0, not {self.weight_decay:g}")
         require(self.decay_form in ("coupled", "plain"),
                 f"decay_form must be 'coupled' or 'plain', not {self.decay_form!r}")
 
@@ -101,6 +113,8 @@ class Adam(Optimiser):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        for name in ("b1", "b2", "eps"):
+            object.__setattr__(self, name, single(name, getattr(self, name)))
         require(0 <= self.b1 < 1 and 0 <= self.b2 < 1, f"b1 and b2 must be in [0, 1), not {self.b1:g}, {self.b2:g}")
         require(self.eps >= 0, f"eps must be at least 0, not {self.eps:g}")
 

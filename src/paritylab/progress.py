@@ -29,6 +29,11 @@ class Bar:
         if self._progress is not None:
             self._progress.stop()
 
+    def announce(self, text: str) -> None:
+        """A line before the work begins."""
+        if self._wanted:
+            print(text, file=sys.stderr, flush=True)
+
     def show(self, done: int, note: str = "") -> None:
         if not self._wanted or time.perf_counter() - self._start < PATIENCE:
             return
@@ -53,3 +58,15 @@ class Bar:
         progress.start()
         self._task = progress.add_task(self._title, total=self._total, note="")
         return progress
+
+
+def duration(seconds: float) -> str:
+    """A time in words.
+
+    >>> duration(5400)
+    '1.5 hours'
+    """
+    for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:.2g} {unit}" if seconds < 100 * size else f"{seconds / size:.0f} {unit}"
+    return f"{max(seconds, 1):.0f} s"

@@ -241,6 +241,7 @@ class _Ledger:
     def __init__(self, entry: Entry, part: Setup, store: Store | None) -> None:
         self._entry, self._part, self._store = entry, part, store
         self.trained: set[int] = set()
+        self.root = None if store is None else store.root
 
     def records(self, setup_id: str, engine: str, seed: int) -> Records:
         """What a stage up to its step limit would give, of all runs that were trained so far or further."""

@@ -10,7 +10,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from paritylab import specs
-from paritylab.errors import require
+from paritylab.errors import require, whole
 
 Function = Callable[[Any], Any]
 ScheduleLike = Any
@@ -57,10 +57,10 @@ def schedule(given: str | Schedule | Function) -> Schedule:
         require(len(numbers) % 2 == 0, f"schedule {spec!r}: give pairs of a step and a factor")
         starts, factors = numbers[::2], numbers[1::2]
         require(list(starts) == sorted(set(starts)), f"schedule {spec!r}: the steps must increase")
-        whole = [specs.whole("a step of a schedule", start, least=0) for start in starts]
-        require(max(whole) < 2**31, f"schedule {spec!r}: steps must be below 2^31")
+        steps = [whole("a step of a schedule", start) for start in starts]
+        require(min(steps) >= 0 and max(steps) < 2**31, f"schedule {spec!r}: steps must be from 0 to 2^31 - 1")
         table = jnp.asarray((1.0, *factors), jnp.float32)
-        return Schedule(spec, lambda t: table[jnp.searchsorted(jnp.asarray(whole, jnp.int32), t, side="right")])
+        return Schedule(spec, lambda t: table[jnp.searchsorted(jnp.asarray(steps, jnp.int32), t, side="right")])
     length = numbers[0]
     require(length > 0, f"schedule {spec!r}: the number of steps must be positive")
     if name == "inverse-sqrt":

@@ -7,13 +7,10 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import jax
-
-from paritylab import networks, optimisers, problems, specs
+from paritylab import checks, networks, optimisers, problems, specs
 from paritylab.errors import InvalidInput, flag, real, require, unknown, whole
 from paritylab.inits import Init, InitLike, init
 from paritylab.losses import Loss, LossLike, loss
@@ -125,22 +122,7 @@ class Setup:
 
     def check(self) -> None:
         """Try all shapes without computing anything; a user's mistake is named."""
-        problem, learner = self.problem, self.learner
-        shape = (learner.batch, problem.n)
-        key = jax.random.key(0)
-        drawn = _tried("the inputs failed", lambda: problem.draw(key, learner.batch))
-        x = _tried("the inputs failed", lambda: problem.signs(jax.numpy.zeros(drawn.shape, drawn.dtype), problem.mask))
-        require(x.shape == shape, f"inputs must return an array of shape {shape}, not {x.shape}")
-        name = f"network {type(learner.network).__name__}"
-        where = f"{name} failed on inputs of shape {shape}"
-        params = _tried(where, lambda: self.params(key))
-        f = _tried(where, learner.network.apply, params, x)
-        outputs = (learner.batch,)
-        require(getattr(f, "shape", None) == outputs,
-                f"{name} must map inputs {shape} to outputs {outputs}, not {getattr(f, 'shape', f)}")
-        _tried("the loss failed", learner.loss, f, f)
-        _tried("the schedule failed", learner.optimiser.schedule, jax.ShapeDtypeStruct((), "int32"))
-        learner.optimiser.layer_rates(params)
+        checks.check(self)
 
     def to_json(self) -> str:
         """Canonical JSON: sorted keys, no spaces, whole numbers without a decimal point."""
@@ -159,17 +141,6 @@ class Setup:
         setup = decode(document)
         require(isinstance(setup, cls), f"not a Setup: {text[:60]!r}")
         return setup
-
-
-def _tried(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """The shapes a function of the user's returns; whatever it raises becomes one line."""
-    try:
-        return jax.eval_shape(function, *arguments)
-    except InvalidInput:
-        raise
-    except Exception as error:
-        first = str(error).strip().splitlines() or [type(error).__name__]
-        raise InvalidInput(f"{what}: {first[0]}") from error
 
 
 CLASSES: dict[str, type] = {

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
-import math
 import re
 import types
 from collections.abc import Callable, Mapping
@@ -17,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from paritylab.errors import InvalidInput, unknown
+from paritylab.errors import InvalidInput, single, unknown
 
 
 def parse(kind: str, text: str, arities: Mapping[str, tuple[int, int]]) -> tuple[str, tuple[float, ...]]:
@@ -37,9 +36,7 @@ def parse(kind: str, text: str, arities: Mapping[str, tuple[int, int]]) -> tuple
     if not fewest <= len(numbers) <= most:
         count = f"{fewest}" if fewest == most else f"{fewest} to {'any number' if most > 99 else most}"
         raise InvalidInput(f"{kind} {name!r} takes {count} number(s) after a colon, not {len(numbers)}")
-    if not all(math.isfinite(number) for number in numbers):
-        raise InvalidInput(f"{kind} {text!r}: numbers must be finite")
-    return name, numbers
+    return name, tuple(single(f"{kind} {name!r}: what follows the colon", number) for number in numbers)
 
 
 def render(name: str, numbers: tuple[float, ...] = ()) -> str:
@@ -53,11 +50,10 @@ def render(name: str, numbers: tuple[float, ...] = ()) -> str:
     return name + ":" + ",".join(str(int(x)) if x == int(x) and abs(x) < 1e15 else repr(x) for x in numbers)
 
 
-def whole(kind: str, number: float, least: int = 1) -> int:
-    """``number`` as an integer of at least ``least``."""
-    if number != int(number) or number < least:
-        raise InvalidInput(f"{kind} must be a whole number of at least {least}, not {number:g}")
-    return int(number)
+def name(function: Any) -> str:
+    """What a user's function (or class, or object) goes by: ``module.qualname``."""
+    named = function if hasattr(function, "__qualname__") else type(function)
+    return f"{getattr(function, '__module__', '?')}.{named.__qualname__}"
 
 
 def fingerprint(function: Callable[..., Any]) -> str:
@@ -66,9 +62,7 @@ def fingerprint(function: Callable[..., Any]) -> str:
     It identifies the function in a Setup's JSON (and so in its id); it cannot be turned back into the function. The
     digest covers the source and what the function captured, not the globals it reads.
     """
-    name = getattr(function, "__qualname__", type(function).__qualname__)
-    digest = hashlib.sha256(_describe(function, 0).encode()).hexdigest()[:12]
-    return f"{getattr(function, '__module__', '?')}.{name}@{digest}"
+    return f"{name(function)}@{hashlib.sha256(_describe(function, 0).encode()).hexdigest()[:12]}"
 
 
 def _describe(value: Any, depth: int) -> str:

@@ -1,4 +1,4 @@
-"""What sweeps are going on: a small file beside the store while a sweep trains, for whoever looks on."""
+"""What sweeps are going on: a small file in the store while a sweep trains, for whoever looks on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from paritylab.files import write_atomically
+from paritylab.files import remove_stale, write_atomically
 
 FOLDER = ".sweeps"
 
@@ -24,7 +24,7 @@ class Announcement:
         self._root = root
         self._path = root / FOLDER / f"{uuid.uuid4().hex}.json" if root is not None and jobs else None
         self._told = {"pid": os.getpid(), "host": socket.gethostname(), "started": round(time.time(), 1)}
-        self._jobs = [dict(job, state="queued") for job in jobs]
+        self._jobs = [{"known": 0, **job, "state": "queued", "ended": 0, "solved": 0} for job in jobs]
         self._absent = [] if root is None else [folder for folder in (root, *root.parents) if not folder.exists()]
 
     def __enter__(self) -> Announcement:
@@ -53,15 +53,25 @@ class Announcement:
 
     def train(self, positions: Sequence[int]) -> None:
         """These jobs train from now on; those that trained before are done."""
-        if self._path is None:
-            return
         for job in self._jobs:
             job["state"] = "done" if job["state"] == "running" else job["state"]
-        for i in positions:
+        for i in positions if self._jobs else ():
             self._jobs[i]["state"] = "running"
+        self.tell()
+
+    def count(self, position: int, ended: int, solved: int) -> None:
+        """So many more runs of a job have ended; it is told with the next ``tell``."""
+        if self._jobs:
+            self._jobs[position]["ended"] += ended
+            self._jobs[position]["solved"] += solved
+
+    def tell(self) -> None:
+        if self._path is None:
+            return
         with contextlib.suppress(OSError):  # nobody's results depend on being watched
             self._path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(self._path, json.dumps(self._told | {"jobs": self._jobs}).encode())
+            remove_stale(self._path)
 
 
 def sweeps(root: Path) -> Iterator[dict[str, Any]]:
@@ -73,7 +83,9 @@ def sweeps(root: Path) -> Iterator[dict[str, Any]]:
 def _read(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     for path in folder.glob("*.json"):
         with contextlib.suppress(OSError, ValueError):
-            yield path, json.loads(path.read_text(encoding="utf-8"))
+            told = json.loads(path.read_text(encoding="utf-8"))
+            if isinstance(told, dict) and {"pid", "host", "started", "jobs"} <= told.keys():
+                yield path, told
 
 
 def _alive(told: dict[str, Any]) -> bool:

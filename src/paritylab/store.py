@@ -18,7 +18,6 @@ import io
 import json
 import os
 import re
-import time
 import warnings
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,7 +31,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from paritylab.errors import InvalidInput, require
-from paritylab.files import sync_directory, write_atomically
+from paritylab.files import remove_stale, sync_directory, write_atomically
 from paritylab.records import SOLVED, STATUSES, Records
 
 FORMAT = 1
@@ -47,7 +46,6 @@ SCHEMA = pl.Schema(
     }
 )
 KEY = pl.Schema({"setup_id": pl.String(), "engine": pl.String(), "seed": pl.Int64()})
-STALE_SECONDS = 3600
 
 _ID = re.compile(r"[\w-]+", re.ASCII)
 _ENGINE = re.compile(r"\w+", re.ASCII)
@@ -114,9 +112,10 @@ class Store:
         frame = _to_frame(records)
         with _explained("write to", directory):
             _make_directory(directory)
-            _remove_stale(directory)
-            _keep_setup(directory / "setup.json", setup_json)
-            return _write_block(directory, engine, seed, frame)
+            self._keep_setup(directory / "setup.json", setup_json.encode())
+            written = _write_block(directory, engine, seed, frame)
+        remove_stale(written)
+        return written
 
     def runs(self, setup_id: str, engine: str, seed: int) -> NDArray[np.int64]:
         """The numbers of the runs that are present, in increasing order."""
@@ -125,6 +124,10 @@ class Store:
     def engines(self, setup_id: str, seed: int) -> list[str]:
         """The engines that have records of one Setup and seed."""
         return sorted({block.engine for block in self._blocks(setup_id, None, seed)})
+
+    def series(self, setup_id: str) -> list[tuple[str, int]]:
+        """The engines and seeds that have records of one Setup."""
+        return sorted({(block.engine, block.seed) for block in self._blocks(setup_id, None, None)})
 
     def records(self, setup_id: str, engine: str, seed: int, runs: range | None = None) -> Records:
         """The Records of one Setup, engine and seed, each run once, in the order of their numbers."""
@@ -154,7 +157,9 @@ class Store:
         for setup_id in self._setup_ids():
             path = self._directory(setup_id) / "setup.json"
             try:
-                setup = json.loads(path.read_text(encoding="utf-8"))
+                text = path.read_bytes()
+                require(_may_be(setup_id, text), "it is damaged: it does not match its id")
+                setup = json.loads(text)
                 require(isinstance(setup, dict), "not a JSON object")
             except (OSError, ValueError) as error:
                 self._report(path, f"cannot be read: {error}")
@@ -162,10 +167,11 @@ class Store:
                 yield setup_id, setup
 
     def compact(self, setup_id: str, engine: str, seed: int) -> Path | None:
-        """Merge the blocks of one Setup, engine and seed into one; return its path (None: nothing to merge).
+        """Merge the blocks of one Setup, engine and seed into one; return its path (None: there was nothing to merge).
 
         The old blocks are deleted once the new one is on disk. A process killed in between leaves runs in two
-        blocks, which is harmless. Blocks that cannot be read stay where they are.
+        blocks, which is harmless. Blocks that cannot be read stay where they are, and so do all where the store cannot
+        be written: nothing is lost by that, and it is said.
         """
         blocks = self._read(setup_id, engine, seed)
         if len(blocks) < 2:
@@ -174,12 +180,16 @@ class Store:
         # The name of a merged block depends on the names of its parts, so no two processes can each delete
         # the block that justifies the other's deletions.
         lineage = _digest("\n".join(sorted(block.path.name for block, _ in blocks)).encode())
-        with _explained("compact", directory):
-            _remove_stale(directory)
-            merged = _write_block(directory, engine, seed, _merge(blocks), merged=lineage)
+        frame = _merge(blocks)
+        try:
+            merged = _write_block(directory, engine, seed, frame, merged=lineage)
             for block, _ in blocks:
                 block.path.unlink(missing_ok=True)
             sync_directory(directory)
+        except OSError as error:
+            self._report(directory, f"cannot be compacted: {error.strerror or error}", "its records are safe, but")
+            return None
+        remove_stale(merged)
         return merged
 
     def _directory(self, setup_id: str) -> Path:
@@ -227,10 +237,23 @@ class Store:
             self._report(block.path, str(error))
             return None
 
-    def _report(self, path: Path, reason: str) -> None:
+    def _keep_setup(self, path: Path, text: bytes) -> None:
+        try:
+            present = path.read_bytes()
+        except FileNotFoundError:
+            present = None
+        if present is not None and present != text:
+            if _may_be(path.parent.name, present):
+                raise StoreConflict(f"{path} differs from the Setup whose records are to be added")
+            self._report(path, "is damaged; it is written anew")
+            present = None
+        if present is None:
+            write_atomically(path, text)
+
+    def _report(self, path: Path, reason: str, what: str = "not used:") -> None:
         if path not in self._reported:
             self._reported.add(path)
-            warnings.warn(f"not used: {path} {reason}", StoreWarning, stacklevel=2)
+            warnings.warn(f"{what} {path} {reason}", StoreWarning, stacklevel=2)
 
 
 # --- the bytes of a block -----------------------------------------------------------------------------------
@@ -346,21 +369,6 @@ def _make_directory(directory: Path) -> None:
         sync_directory(directory.parent)
 
 
-def _keep_setup(path: Path, text: str) -> None:
-    try:
-        present = path.read_bytes()
-    except FileNotFoundError:
-        write_atomically(path, text.encode())
-        return
-    if present != text.encode():
-        raise StoreConflict(f"{path} differs from the Setup whose records are to be added")
-
-
-def _remove_stale(directory: Path) -> None:
-    """Delete what killed processes left behind."""
-    for path in directory.glob(".*.tmp"):
-        try:
-            if time.time() - path.stat().st_mtime > STALE_SECONDS:
-                path.unlink()
-        except FileNotFoundError:
-            continue  # its writer renamed it, or another process was quicker
+def _may_be(setup_id: str, text: bytes) -> bool:
+    """Whether a text can be the Setup with this id, which is the hash of its text (if it has the length of one)."""
+    return len(setup_id) != 16 or hashlib.sha256(text).hexdigest()[:16] == setup_id

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paritylab import crews, engines, statistics
+from paritylab.cost import RATE, step_flops
 from paritylab.errors import CellFailed, InvalidInput, require
-from paritylab.progress import Bar
+from paritylab.progress import Bar, duration
 from paritylab.records import SOLVED, Records
 from paritylab.setup import Learner, Protocol, Setup
 from paritylab.status import Announcement
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 FLUSH_SECONDS = 2.0
 FLUSH_RECORDS = 100_000
+LONG_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -141,17 +143,20 @@ def sweep(
             for setup, left, label, failure in zip(setups, missing, labels, failures, strict=True)]  # fmt: skip
     start = time.perf_counter()
     title = "training" if len(setups) == 1 else f"training {len(setups)} setups"
-    root = getattr(store, "root", None)  # a race's ledger has none
+    root = None if store is None else store.root
     busy = root is not None and any(len(each.job.runs) for each in work)
     told = [_told(each.job, each.label, wanted) for each in work] if busy else []
     with (
         Bar(title, sum(len(each.job.runs) for each in work), progress) as bar,
         Announcement(root, told) as announcement,
     ):
-        counter = _Counter(bar)
+        if estimate := _estimate([each.job for each in work]):
+            bar.announce(estimate)
+        counter = _Counter(bar, announcement)
         for group in _groups([each.job for each in work], [name for name, _ in chosen], apart=trainer is engines):
             announcement.train(group)
-            _train([work[i] for i in group], trainer, chosen[group[0]][0], threads, store, counter)
+            members = {i: work[i] for i in group}
+            _train(members, trainer, chosen[group[0]][0], threads, store, counter)
     seconds = time.perf_counter() - start
     if store is not None:
         for each in work:
@@ -186,6 +191,16 @@ def measure(
     return sweep([setup], runs, **options)[0]
 
 
+def _estimate(jobs: Sequence[engines.Job]) -> str:
+    """What training may take, if it may take long."""
+    updates = [len(job.runs) * job.setup.protocol.max_steps for job in jobs]
+    flops = sum(count * step_flops(job.setup) for count, job in zip(updates, jobs, strict=True))
+    if flops < LONG_SECONDS * RATE:
+        return ""
+    return (f"at most {sum(updates):.1e} updates, {flops:.1e} FLOP: {duration(flops / RATE)} on two cores if no run is"
+            " solved before its step limit; interrupted, the same command goes on")
+
+
 def _failure(setup: Setup) -> str | None:
     """What is wrong with a user's function, in one line; a Setup that has none is right or refused."""
     try:
@@ -200,7 +215,7 @@ def _failure(setup: Setup) -> str | None:
 def _told(job: engines.Job, engine: str, runs: range) -> dict[str, Any]:
     """A job for those who look on."""
     return {"setup_id": job.setup.id, "setup": json.loads(job.setup.to_json()), "engine": engine, "seed": job.seed,
-            "first": min(runs, default=0), "runs": len(runs)}  # fmt: skip
+            "first": min(runs, default=0), "runs": len(runs), "known": len(runs) - len(job.runs)}  # fmt: skip
 
 
 def _stored(store: Store | None, setup: Setup, engine: str, seed: int, numbers: np.ndarray) -> Records:
@@ -232,17 +247,20 @@ def _groups(jobs: Sequence[engines.Job], chosen: Sequence[str], apart: bool) -> 
 
 @dataclass
 class _Counter:
-    """What the bar tells of a sweep."""
+    """What the bar, and those who look on, are told of a sweep."""
 
     bar: Bar
+    announcement: Announcement
     done: int = 0
     solved: int = 0
     steps: int = 0
     start: float = field(default_factory=time.perf_counter)
 
-    def add(self, records: Records) -> None:
+    def add(self, position: int, records: Records) -> None:
+        solved = int(np.sum(records.status == SOLVED))
+        self.announcement.count(position, len(records), solved)
         self.done += len(records)
-        self.solved += int(np.sum(records.status == SOLVED))
+        self.solved += solved
         self.steps += int(records.steps.sum())
 
     def show(self, now: float) -> None:
@@ -250,23 +268,24 @@ class _Counter:
 
 
 def _train(
-    work: Sequence[_Collector], trainer: Any, engine: str, threads: int | None, store: Store | None, counter: _Counter
+    work: dict[int, _Collector], trainer: Any, engine: str, threads: int | None, store: Store | None, counter: _Counter
 ) -> None:
     """Train one group; its Records reach the store every few seconds, and whatever happens at the end."""
-    flushed, waiting = time.perf_counter(), 0
+    flushed, waiting, positions = time.perf_counter(), 0, list(work)
     try:
-        for ended in trainer.attempt([each.job for each in work], engine, threads):
+        for ended in trainer.attempt([each.job for each in work.values()], engine, threads):
             for index, records in ended:
-                work[index].add(records)
+                work[positions[index]].add(records)
                 if isinstance(records, Records):
-                    counter.add(records)
+                    counter.add(positions[index], records)
                     waiting += len(records)
             now = time.perf_counter()
             counter.show(now)
             if now - flushed > FLUSH_SECONDS or waiting > FLUSH_RECORDS:
-                for each in work:
+                for each in work.values():
                     each.flush(store)
+                counter.announcement.tell()
                 flushed, waiting = now, 0
     finally:
-        for each in work:
+        for each in work.values():
             each.flush(store)

@@ -19,11 +19,10 @@ from paritylab.claims import evidence
 from paritylab.claims.lab import Lab
 from paritylab.claims.registry import Claim, find, method
 from paritylab.claims.verdicts import Outcome, finite
+from paritylab.cost import RATE
 from paritylab.errors import InvalidInput
 from paritylab.files import write_atomically
-
-RATE = 3e10
-"""FLOP/s of two cores over a whole trial, checks and small networks included: for estimates only."""
+from paritylab.progress import duration
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ class Estimate:
     source: str
 
     def __str__(self) -> str:
-        time_ = "an unknown time" if self.seconds is None else _duration(self.seconds)
+        time_ = "an unknown time" if self.seconds is None else duration(self.seconds)
         work = "" if not self.flops else f", {self.flops:.1e} FLOP of training"
         return f"about {time_}{work} ({self.source})"
 
@@ -162,14 +161,3 @@ def _write_figure(directory: Path, figure: Any) -> list[Path]:
     from paritylab import plots
 
     return plots.save(figure, directory / "figure")
-
-
-def _duration(seconds: float) -> str:
-    """
-    >>> _duration(5400)
-    '1.5 hours'
-    """
-    for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
-        if seconds >= 1.5 * size:
-            return f"{seconds / size:.2g} {unit}" if seconds < 100 * size else f"{seconds / size:.0f} {unit}"
-    return f"{max(seconds, 1):.0f} s"

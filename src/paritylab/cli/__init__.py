@@ -15,7 +15,7 @@ from paritylab.errors import InvalidInput
 
 COMMANDS = (
     "adaptive", "alignment", "atlas", "claims", "compare", "curves", "demo", "flow", "fourier", "leaky", "measure",
-    "merge", "report", "reproduce", "results", "search", "serve", "two-stage", "xor",
+    "merge", "report", "reproduce", "results", "search", "serve", "status", "two-stage", "xor",
 )
 
 
@@ -40,8 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InvalidInput as error:
         return _complain(error)
     except KeyboardInterrupt:
-        print("paritylab: interrupted; the same command goes on from here", file=sys.stderr)
-        return 130
+        return _give_way()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the exit does not complain again
         return 0
@@ -50,10 +49,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         return _complain("this needs more memory than the machine has; fewer runs, or a smaller network or batch")
     except Exception as error:
+        if _interrupted(error):
+            return _give_way()
         if type(error).__name__ != "JaxRuntimeError" or "RESOURCE_EXHAUSTED" not in str(error):
             raise
         return _complain("this needs more memory than the device has; use a smaller network or batch")
     return 0
+
+
+def _give_way() -> int:
+    print("paritylab: interrupted; the same command goes on from here", file=sys.stderr)
+    return 130
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether an interruption is behind an error: a library that is being imported can make another one of it."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _complain(error: object) -> int:

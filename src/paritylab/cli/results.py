@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> None:
     elif options.csv:
         write_csv(rows)
     else:
-        print_table(rows, "records" if options.records else "results")
+        print_table(rows, tuple(rows[0]) if options.records and rows else COLUMNS)
 
 
 def select(store: Any, options: argparse.Namespace) -> Any:
@@ -104,12 +104,11 @@ def write_csv(rows: list[dict[str, Any]]) -> None:
     writer.writerows(flat)
 
 
-def print_table(rows: list[dict[str, Any]], what: str) -> None:
+def print_table(rows: list[dict[str, Any]], names: tuple[str, ...]) -> None:
     """Aligned columns, never cut: a narrow terminal wraps, a pipe gets everything."""
     if not rows:
-        print(f"no {what} match")
+        print("nothing matches")
         return
-    names = COLUMNS if what == "results" else tuple(rows[0])
     cells = [names, *([shown(row[name]) for name in names] for row in rows)]
     widths = [max(len(line[i]) for line in cells) for i in range(len(names))]
     for line in cells:
@@ -117,7 +116,7 @@ def print_table(rows: list[dict[str, Any]], what: str) -> None:
 
 
 def align(text: str, width: int, name: str) -> str:
-    return text.ljust(width) if name in ("setup_id", "network", "engine", "status") else text.rjust(width)
+    return text.ljust(width) if name in ("setup_id", "network", "engine", "status", "state") else text.rjust(width)
 
 
 def shown(value: Any) -> str:

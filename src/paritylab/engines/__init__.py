@@ -15,7 +15,7 @@ from paritylab.engines import lanes, loop
 from paritylab.engines.jax_engine import JaxPool, default_slots
 from paritylab.engines.work import Job as Job
 from paritylab.engines.work import Outcomes, Queue
-from paritylab.errors import CellFailed, InvalidInput, unknown
+from paritylab.errors import CellFailed, InvalidInput, in_a_line, unknown
 from paritylab.records import Records
 from paritylab.setup import Setup
 
@@ -116,14 +116,10 @@ def attempt(
             network, n, batch = type(setup.learner.network).__name__, setup.problem.n, setup.learner.batch
             why = f"{network} at n = {n}, batch {batch} needs more memory than there is; use a smaller network or batch"
         elif setup.functions and not isinstance(error, InvalidInput):
-            why = f"{' or '.join(setup.functions)} failed: {_first_line(error)}"
+            why = f"{' or '.join(setup.functions)} failed: {in_a_line(error)}"
         else:
             raise
         yield [(i, CellFailed(why)) for i in range(len(jobs))]
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 def final_params(jobs: Sequence[Job], engine: str = "auto", **options: Any) -> tuple[Records, Any]:

@@ -1,7 +1,8 @@
 """The general engine: any network, loss and optimiser, compiled by JAX and vectorised over slots.
 
 Each slot carries its own run: key, learning rate, target, noise, step. One compiled call advances all slots by several
-checks; between calls finished runs leave and new ones enter, so nothing is recompiled while a sweep lasts.
+checks; between calls finished runs leave and new ones enter, so nothing is recompiled while a sweep lasts. Where there
+are several devices, each has an equal share of the slots and advances it without asking the others.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from paritylab.engines.evaluation import Evaluation
 from paritylab.engines.slots import ACTIVE, EMPTY, Slots, entering, make_moves
@@ -25,6 +27,7 @@ COMPILE_SECONDS = 3.0
 
 
 class Compiled(NamedTuple):
+    place: Any
     fresh: Any
     load: Any
     advance: Any
@@ -33,7 +36,7 @@ class Compiled(NamedTuple):
 
 @functools.lru_cache(maxsize=32)
 def compiled(program: Setup, slots: int) -> Compiled:
-    """The compiled functions of one program and number of slots."""
+    """The compiled functions of one program and number of slots on each device."""
     protocol = program.protocol
     moves = make_moves(program)
     evaluation = Evaluation(program, slots)
@@ -67,7 +70,7 @@ def compiled(program: Setup, slots: int) -> Compiled:
             return i + 1, judge(moves.until_check(state))
 
         done, state = jax.lax.while_loop(going, body, (jnp.int32(0), state))
-        return state, done, state.step - before
+        return state, done[None], state.step - before
 
     def finish(state: Slots, where: Any) -> tuple[Slots, Any, Any, Any]:
         """Full evaluation of the slots ``where``, which become empty."""
@@ -76,11 +79,20 @@ def compiled(program: Setup, slots: int) -> Compiled:
         emptied = state._replace(status=state.status.at[where].set(EMPTY, mode="drop"))
         return emptied, chosen, accuracy, mean_loss
 
+    if len(jax.local_devices()) == 1:
+        place, out, shared = (lambda tree: tree), None, advance
+    else:
+        mesh = Mesh(np.array(jax.local_devices()), ("slots",))
+        apart, same = PartitionSpec("slots"), PartitionSpec()
+        out = NamedSharding(mesh, apart)
+        place = functools.partial(jax.device_put, device=out)
+        shared = jax.shard_map(advance, mesh=mesh, in_specs=(apart, same, same), out_specs=apart, check_vma=False)
     return Compiled(
+        place=place,
         fresh=moves.fresh,
-        load=jax.jit(load, donate_argnums=0),
-        advance=jax.jit(advance, donate_argnums=0),
-        finish=jax.jit(finish, donate_argnums=0),
+        load=jax.jit(load, donate_argnums=0, out_shardings=out),
+        advance=jax.jit(shared, donate_argnums=0),
+        finish=jax.jit(finish, donate_argnums=0, out_shardings=(out, None, None, None)),
     )
 
 
@@ -98,7 +110,7 @@ def all_finite(params: Any) -> Any:
 
 
 def default_slots(program: Setup, runs: int) -> int:
-    """Enough slots to keep the device busy, a power of two.
+    """Enough slots to keep each device busy, a power of two.
 
     On a CPU their number depends on the program alone: the shapes of a compiled program can decide how its sums are
     rounded, and a Record must not depend on how many runs were asked for. A GPU would waste too much on few runs.
@@ -109,23 +121,25 @@ def default_slots(program: Setup, runs: int) -> int:
     if jax.default_backend() == "cpu":
         most = min(max(2**21 // work, 4), 32)
     else:
-        most = min(max(2**29 // work, 1), 2**14, 1 << max(runs - 1, 0).bit_length())
+        share = -(-runs // len(jax.local_devices()))
+        most = min(max(2**29 // work, 1), 2**14, 1 << max(share - 1, 0).bit_length())
     return 1 << (most.bit_length() - 1)
 
 
 class JaxPool:
-    """Slots of one program on the default JAX device."""
+    """Slots of one program, so many on each of JAX's devices."""
 
     def __init__(self, program: Setup, slots: int, keep_params: bool = False) -> None:
-        self.slots = slots
+        self._devices = len(jax.local_devices())
+        self.slots = slots * self._devices
         self.model_steps = 0
         self._keep = keep_params
         self._program = program
         self._compiled = compiled(program, slots)
         self._checks = 1
         self._wasted = 0.0
-        self._state = self._blank()
-        self._status = np.full(slots, EMPTY)
+        self._state = self._compiled.place(self._blank())
+        self._status = np.full(self.slots, EMPTY)
 
     @property
     def room(self) -> int:
@@ -158,14 +172,14 @@ class JaxPool:
         self._status[where] = ACTIVE
 
     def advance(self, more: bool) -> Outcomes:
-        quota = max(1, self.slots // 8) if more else self.slots + 1
+        quota = max(1, self.slots // self._devices // 8) if more else self.slots + 1
         start = time.perf_counter()
         with accurate_products():
             arguments = (self._state, jnp.int32(self._checks), jnp.int32(quota))
             self._state, checks, updates = self._compiled.advance(*arguments)
         self.model_steps += int(np.asarray(updates).sum(dtype=np.int64))
         seconds = time.perf_counter() - start
-        if int(checks) == self._checks and seconds < CALL_SECONDS / 2:
+        if int(np.max(checks)) == self._checks and seconds < CALL_SECONDS / 2:
             self._checks *= 2
         elif seconds > CALL_SECONDS:
             self._checks = max(1, self._checks // 2)
@@ -184,16 +198,17 @@ class JaxPool:
         if self._wasted < COMPILE_SECONDS:
             return
         where = np.flatnonzero(self._status == ACTIVE)
-        self.slots, self._wasted = 1 << (left - 1).bit_length(), 0.0
+        share = 1 << (-(-left // self._devices) - 1).bit_length()
+        self.slots, self._wasted = share * self._devices, 0.0
         where = np.resize(where, self.slots)
         state = jax.tree.map(lambda leaf: leaf[where], self._state)
         self._status = np.where(np.arange(self.slots) < left, ACTIVE, EMPTY)
-        self._state = state._replace(status=jnp.asarray(self._status, jnp.int32))
-        self._compiled = compiled(self._program, self.slots)
+        self._compiled = compiled(self._program, share)
+        self._state = self._compiled.place(state._replace(status=jnp.asarray(self._status, jnp.int32)))
 
     def _collect(self, where: np.ndarray) -> Outcomes:
         """The outcomes of the slots ``where``, which become empty; a few at a time, so that one shape is compiled."""
-        size = max(1, self.slots // 8)
+        size = max(1, self.slots // self._devices // 8)
         parts = [self._finish(where[i : i + size], size) for i in range(0, len(where), size)]
         if not parts:
             return Outcomes(Records.empty())

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+import jax
 import numpy as np
 
 from paritylab import rng
@@ -64,7 +65,7 @@ def pool_arguments(program: Setup, longest: int) -> dict[str, Any]:
     widths = network.widths if isinstance(network, MLP) else [network.degree if family == "polynet" else 1]
     rates = [float(rate) for rate in optimiser.rates or [1.0]]
     steps = np.arange(longest)
-    schedule = None if optimiser.schedule.constant else np.asarray(optimiser.schedule(steps), np.float32)
+    schedule = None if optimiser.schedule.constant else np.asarray(jax.vmap(optimiser.schedule)(steps), np.float32)
     plain = optimiser.decay_form == "plain"
     return {
         "n": problem.n,

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from paritylab import specs
-from paritylab.errors import InvalidInput, require
+from paritylab.errors import InvalidInput, require, whole
 
 Function = Callable[[Any], Any]
 ActivationLike = Any
@@ -137,9 +137,9 @@ def activation(given: str | Activation | Function) -> Activation:
     if name == "sinusoid":
         degree, scale = (*numbers, 1.0)[:2]
         return Activation(specs.render(name, numbers), sinusoid(degree, scale), ("sinusoid", (scale, degree)))
-    k = specs.whole(f"the degree of activation {name!r}", numbers[0])
+    k = whole(f"the degree of activation {name!r}", numbers[0])
     most = MOST_OSCILLATIONS if name == "oscillating" else 2**20
-    require(k <= most, f"the degree of activation {name!r} must be at most {most}, not {k}")
+    require(1 <= k <= most, f"the degree of activation {name!r} must be from 1 to {most}, not {k}")
     spec = specs.render(name, (k,))
     if name == "power":
         return Activation(spec, power(k), ("power", (k,)))

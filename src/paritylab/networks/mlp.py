@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass, field
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from paritylab.errors import require
+from paritylab.errors import InvalidInput, flag, require, whole
 from paritylab.inits import Init
 from paritylab.networks.activations import ActivationLike, activation
 
@@ -29,11 +28,13 @@ class MLP:
 
     def __post_init__(self) -> None:
         try:
-            given = tuple(map(operator.index, np.atleast_1d(np.asarray(self.width))))
-        except TypeError:
+            given = tuple(whole("width", width) for width in np.ravel(np.asarray(self.width, object)))
+        except InvalidInput:
             given = ()
         require(len(given) > 0 and min(given) >= 1,
                 f"width must be one or more whole numbers of at least 1, not {self.width!r}")
+        for name in ("bias", "output_bias"):
+            object.__setattr__(self, name, flag(name, getattr(self, name)))
         object.__setattr__(self, "width", given[0] if len(given) == 1 else given)
         object.__setattr__(self, "activation", activation(self.activation))
         object.__setattr__(self, "output_bias", self.output_bias and self.bias)

@@ -7,7 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from paritylab.errors import require
+from paritylab.errors import require, whole
 from paritylab.inits import Init
 
 
@@ -18,6 +18,7 @@ class PolyNet:
     degree: int
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "degree", whole("the degree of a PolyNet", self.degree))
         require(self.degree >= 1, f"the degree of a PolyNet must be at least 1, not {self.degree}")
 
     def init(self, key: Any, n: int, init: Init) -> Any:
@@ -34,6 +35,7 @@ class DisjointPolyNet:
     degree: int
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "degree", whole("the degree of a disjoint PolyNet", self.degree))
         require(self.degree >= 1, f"the degree of a disjoint PolyNet must be at least 1, not {self.degree}")
 
     def init(self, key: Any, n: int, init: Init) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from paritylab.errors import require
+from paritylab.errors import require, whole
 from paritylab.inits import Init
 
 
@@ -26,9 +26,9 @@ class Transformer:
     d_mlp: int | None = None
 
     def __post_init__(self) -> None:
-        if self.d_mlp is None:
-            object.__setattr__(self, "d_mlp", 4 * self.d_emb)
         for name in ("d_emb", "d_attn", "heads", "d_mlp"):
+            given = 4 * self.d_emb if name == "d_mlp" and self.d_mlp is None else getattr(self, name)
+            object.__setattr__(self, name, whole(name, given))
             require(getattr(self, name) >= 1, f"{name} must be at least 1, not {getattr(self, name)}")
 
     def init(self, key: Any, n: int, init: Init) -> Any:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from paritylab import rng
-from paritylab.errors import require
+from paritylab.errors import real, require
 from paritylab.problems import bits
 from paritylab.problems.parity import Parity
 
@@ -33,6 +33,7 @@ class LeakyParity(Parity):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "leak", real("leak", self.leak))
         require(0 <= self.leak <= 1, f"leak must be a probability, not {self.leak:g}")
         require(self.inputs is None, "a LeakyParity has its own law of inputs")
 

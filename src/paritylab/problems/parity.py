@@ -10,10 +10,21 @@ import jax
 import numpy as np
 
 from paritylab import rng, specs
-from paritylab.errors import InvalidInput, require
+from paritylab.errors import InvalidInput, flag, real, require, whole
 from paritylab.problems import bits
 
 Inputs = Callable[[Any, int, int], Any]
+
+
+def positions(name: str, given: Any, n: int) -> tuple[int, ...]:
+    """Distinct positions among n inputs, in order."""
+    try:
+        found = tuple(sorted(whole(f"a position of {name}", j) for j in given))
+    except TypeError:
+        raise InvalidInput(f"{name} must be a list of positions, not {given!r}") from None
+    require(len(set(found)) == len(found) and all(0 <= j < n for j in found),
+            f"{name} must hold distinct positions in 0..{n - 1}, not {list(found)}")
+    return found
 
 
 @dataclass(frozen=True)
@@ -44,6 +55,11 @@ class Parity:
     inputs: Inputs | None = None
 
     def __post_init__(self) -> None:
+        for name in ("n", "k", "sample"):
+            if name == "n" or getattr(self, name) is not None:
+                object.__setattr__(self, name, whole(name, getattr(self, name)))
+        object.__setattr__(self, "noise", real("noise", self.noise))
+        object.__setattr__(self, "replacement", flag("replacement", self.replacement))
         require(1 <= self.n <= 2**20, f"n must be in 1..{2**20}, not {self.n}")
         if self.support is None:
             if self.k is None:
@@ -51,15 +67,15 @@ class Parity:
             require(0 <= self.k <= self.n, f"k must be in 0..n={self.n}, not {self.k}")
             support = tuple(range(self.k))
         else:
-            support = tuple(sorted(int(j) for j in self.support))
-            require(len(set(support)) == len(support) and all(0 <= j < self.n for j in support),
-                    f"support must hold distinct positions in 0..{self.n - 1}, not {list(self.support)}")
+            support = positions("support", self.support, self.n)
             require(self.k in (None, len(support)), f"k={self.k} contradicts a support of size {len(support)}")
         object.__setattr__(self, "support", support)
         object.__setattr__(self, "k", len(support))
         require(0 <= self.noise <= 1, f"noise must be a probability, not {self.noise:g}")
         require(self.sample is None or self.sample >= 1, f"a sample must hold at least 1 example, not {self.sample}")
+        require(self.sample is None or self.sample < 2**31, f"a sample must be below 2^31, not {self.sample}")
         require(self.sample is not None or not self.replacement, "replacement=True needs a finite sample")
+        require(self.inputs is None or callable(self.inputs), f"inputs must be a function, not {self.inputs!r}")
 
     @property
     def degree(self) -> int:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paritylab.errors import require
+from paritylab.errors import InvalidInput, real, require, whole
 from paritylab.problems import bits
-from paritylab.problems.parity import Parity
+from paritylab.problems.parity import Parity, positions
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +28,14 @@ class Polynomial(Parity):
     terms: Sequence[tuple[float, Sequence[int]]] = ()
 
     def __post_init__(self) -> None:
-        terms = tuple((float(c), tuple(sorted(int(j) for j in support))) for c, support in self.terms)
+        n = whole("n", self.n)
+        try:
+            pairs = [(c, support) for c, support in self.terms]
+        except (TypeError, ValueError):
+            raise InvalidInput(f"terms must be pairs (coefficient, support), not {self.terms!r}") from None
+        place = "the support of a term"
+        terms = tuple((real("a coefficient", c), positions(place, support, n)) for c, support in pairs)
         require(len(terms) > 0, "a Polynomial needs at least one term (coefficient, support)")
-        for _, support in terms:
-            require(len(set(support)) == len(support) and all(0 <= j < self.n for j in support),
-                    f"the support of a term must hold distinct positions in 0..{self.n - 1}, not {list(support)}")
         object.__setattr__(self, "terms", terms)
         if self.support is None and self.k is None:
             object.__setattr__(self, "support", tuple(sorted({j for _, support in terms for j in support})))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import time
 import warnings
 from pathlib import Path
 from typing import Any
 
+from paritylab import status
 from paritylab.cli.results import describe
 
 
@@ -22,13 +24,9 @@ def summaries(out: Path) -> list[dict[str, Any]]:
         warnings.simplefilter("ignore")
         for setup_id, setup in store.setups():
             with contextlib.suppress(KeyError, TypeError, AttributeError):  # not a Setup of this version
-                rows += [row(store, setup_id, setup, *key) for key in _series(store, setup_id)]
+                rows += [row(store, setup_id, setup, *key) for key in store.series(setup_id)]
     order = ("n", "k", "network", "batch", "lr", "engine", "seed", "setup_id")
     return sorted(rows, key=lambda each: [str(each[name]).rjust(24) for name in order])
-
-
-def _series(store: Any, setup_id: str) -> list[tuple[str, int]]:
-    return sorted(store.frame(setup_id).select("engine", "seed").unique().iter_rows())
 
 
 def row(
@@ -42,4 +40,30 @@ def row(
         "setup_id": setup_id, "n": problem.get("n"), "k": problem.get("k"), "network": describe(learner["network"]),
         "batch": learner.get("batch"), "lr": learner.get("optimiser", {}).get("lr"), "engine": engine, "seed": seed,
         **statistics.summary(store.records(setup_id, engine, seed, runs)).to_dict(),
+    }  # fmt: skip
+
+
+def going_on(out: Path) -> list[dict[str, Any]]:
+    """Running and queued sweeps: how far they are, how long they may still take, what their stored records say."""
+    root = out / "store"
+    return [_told(root, sweep) for sweep in status.sweeps(root)]
+
+
+def _told(root: Path, sweep: dict[str, Any]) -> dict[str, Any]:
+    from paritylab.store import Store
+
+    store, jobs = Store(root), []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for job in sweep["jobs"]:
+            asked = range(job["first"], job["first"] + job["runs"])
+            known = row(store, job["setup_id"], job["setup"], job["engine"], job["seed"], asked)
+            done = max(known["runs"], job["known"] + job["ended"])  # a race keeps some under another Setup
+            jobs.append(known | {"state": job["state"], "done": done, "wanted": job["runs"]})
+    ended = sum(job["ended"] for job in sweep["jobs"])
+    left = sum(job["runs"] - job["known"] - job["ended"] for job in sweep["jobs"])
+    elapsed = max(0.0, time.time() - sweep["started"])
+    return {
+        "pid": sweep["pid"], "host": sweep["host"], "started": sweep["started"], "elapsed": round(elapsed, 1),
+        "left": round(elapsed * left / ended, 1) if ended else None, "jobs": jobs,
     }  # fmt: skip

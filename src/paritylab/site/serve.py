@@ -6,7 +6,6 @@ import functools
 import hashlib
 import json
 import threading
-import warnings
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 from paritylab import status
 from paritylab.site import build
-from paritylab.site.results import row
+from paritylab.site.results import going_on
 
 HOST = "127.0.0.1"
 POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
@@ -39,8 +38,7 @@ class Watcher:
 
     def live(self) -> dict[str, Any]:
         """Running and queued sweeps with what their stored records say so far."""
-        sweeps = [_told(self.out / "store", sweep) for sweep in status.sweeps(self.out / "store")]
-        return {"built": self.refresh(), "sweeps": sweeps}
+        return {"built": self.refresh(), "sweeps": going_on(self.out)}
 
     def _state(self) -> str:
         """Changes with every claim tried, and when a sweep ends: records of one that goes on do not count."""
@@ -49,19 +47,6 @@ class Watcher:
                  *(path for path in self.out.glob("store/*/*.parquet") if path.parent.name not in busy)]  # fmt: skip
         listed = "\n".join(f"{path} {path.stat().st_mtime_ns}" for path in sorted(paths) if path.is_file())
         return hashlib.sha256(listed.encode()).hexdigest()[:16]
-
-
-def _told(root: Path, sweep: dict[str, Any]) -> dict[str, Any]:
-    from paritylab.store import Store
-
-    store, jobs = Store(root), []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for job in sweep["jobs"]:
-            asked = range(job["first"], job["first"] + job["runs"])
-            known = row(store, job["setup_id"], job["setup"], job["engine"], job["seed"], asked)
-            jobs.append(known | {"state": job["state"], "done": known["runs"], "wanted": job["runs"]})
-    return {"started": sweep["started"], "jobs": jobs}
 
 
 class Handler(SimpleHTTPRequestHandler):
