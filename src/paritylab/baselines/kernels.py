@@ -141,7 +141,7 @@ def feature_classifier(
     array([ 1.,  1., -1., -1.])
     """
     _check(x, y, ridge)
-    phi = features(x)
+    phi = features(x).astype(np.float64)  # products of single precision can be singular in spite of a small ridge
     mean, level = (phi.mean(0), float(y.mean())) if intercept else (np.zeros(phi.shape[1]), 0.0)
     phi = phi - mean
     count, width = phi.shape

@@ -100,7 +100,9 @@ def alignment_ranks_losses(lab: Lab) -> Outcome:
         numbers |= {f"alignment of L1, d = {d}": float(l1.mean()), f"alignment of L2, d = {d}": float(l2.mean())}
         data += [{"d": d, "loss": name, "draw": i, "alignment": float(value)}
                  for name in LOSSES for i, value in enumerate(values[d][name])]  # fmt: skip
-    return Outcome(checks, data, alignment_plot(values), numbers)
+    note = ("Both alignments are squares: where an unbiased estimate of the smaller one is not positive, the ratio has"
+            " no upper bound.")
+    return Outcome(checks, data, alignment_plot(values), numbers, note)
 
 
 def leap_alignments(d: int, widths: tuple[int, ...], inputs: int, draws: int, seed: int) -> dict[str, np.ndarray]:
@@ -141,11 +143,19 @@ def leap_alignments(d: int, widths: tuple[int, ...], inputs: int, draws: int, se
 
 
 def ratio_of_means(above: np.ndarray, below: np.ndarray, rng: np.random.Generator) -> tuple[float, tuple[float, float]]:
-    """The ratio of two means over the same draws, with its bootstrap interval."""
+    """The ratio of two means over the same draws, with its bootstrap interval; both means are of squares.
+
+    Unbiased estimates of a small square can be negative. It is not: with such a denominator the ratio has no bound.
+
+    >>> ratio_of_means(np.array([2.0, 4.0]), np.array([0.1, -0.1]), np.random.default_rng(0))
+    (inf, (20.0, inf))
+    """
     chosen = rng.integers(0, len(above), (2000, len(above)))
-    ratios = above[chosen].mean(axis=1) / below[chosen].mean(axis=1)
-    low, high = np.quantile(ratios, [0.025, 0.975])
-    return float(above.mean() / below.mean()), (float(low), float(high))
+    ratios = [over / under if under > 0 else math.inf
+              for over, under in [(above.mean(), below.mean()),
+                                  *zip(above[chosen].mean(axis=1), below[chosen].mean(axis=1), strict=True)]]
+    low, high = np.quantile(ratios[1:], [0.025, 0.975], method="inverted_cdf")
+    return float(ratios[0]), (float(low), float(high))
 
 
 @plots.styled
