@@ -154,7 +154,7 @@ def transformer(lab: Lab, cell: Cell, runs: int) -> Measured | None:
             continue
         result = lab.measure(part, runs)
         entries.append(Entry(setup, result.engine, lab.seed, result.records, result.seconds, result.reused,
-                             range(runs), 10.0))
+                             runs=range(runs), q=10.0))
     return Measured(cell, tuple(entries), sum(entry.seconds for entry in entries)) if entries else None
 
 

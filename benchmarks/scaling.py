@@ -1,0 +1,146 @@
+"""What more workers bring, what scheduling costs, and how far one scheduler goes.
+
+    python benchmarks/scaling.py speedup            # a sweep of 200 cells: one worker, two workers, alternately
+    python benchmarks/scaling.py blocks             # blocks of a second that only sleep: time lost between them
+    python benchmarks/scaling.py simulate --workers 1000 --blocks 100000
+    python benchmarks/scaling.py store              # bytes of a record on disk, records read and written a second
+
+Measure ``speedup`` on an idle machine. Simulated workers are threads that sleep as long as a block would take: the
+scheduler, the client and all messages are real.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from distributed import Client, LocalCluster
+
+import paritylab as pl
+from paritylab import crews
+from paritylab.engines import Job
+from paritylab.records import COLUMNS, SOLVED, Records
+from paritylab.store import Store
+
+
+def cells(count: int) -> list[pl.Setup]:
+    """A grid like a user's: widths, batches and rates on (30, 3)."""
+    rates = np.geomspace(0.03, 1.0, count // 8)
+    return [
+        pl.Setup(pl.Parity(30, 3), pl.Learner(pl.MLP(width), optimiser=pl.SGD(float(lr)), batch=batch),
+                 pl.Protocol(20_000, eval_size=1024))
+        for width in (8, 10, 16, 32) for batch in (16, 32) for lr in rates
+    ]  # fmt: skip
+
+
+def speedup(options: argparse.Namespace) -> dict[str, Any]:
+    """Wall time of one sweep with 1 and 2 workers (each with one thread), the start of the crew left out."""
+    setups, seconds = cells(options.cells), {1: [], 2: []}
+    for _ in range(options.rounds):
+        for workers in (1, 2):
+            with crews.crew(workers=workers):
+                pl.sweep(setups, 2)  # imports, compiles
+                start = time.perf_counter()
+                pl.sweep(setups, options.runs, seed=1)
+                seconds[workers].append(time.perf_counter() - start)
+    ratios = [one / two for one, two in zip(seconds[1], seconds[2], strict=True)]
+    return {"cells": len(setups), "runs": options.runs, "seconds": seconds, "ratios": ratios}
+
+
+def asleep(block: Sequence[Any], engine: str, threads: int, seconds: float) -> list[tuple[list[np.ndarray], float]]:
+    """A block whose every run takes so many seconds of sleep."""
+    time.sleep(seconds * sum(len(runs) for _, _, runs in block))
+    return [(columns(runs), max(seconds, crews.BLOCK_SECONDS) * len(runs)) for _, _, runs in block]
+
+
+def columns(runs: np.ndarray) -> list[np.ndarray]:
+    ones = np.ones(len(runs))
+    records = Records(runs, ones * SOLVED, ones, ones, ones, ones)
+    return [getattr(records, name) for name in COLUMNS]
+
+
+class Sleepers(crews.Crew):
+    """A crew whose runs sleep; one run is one block."""
+
+    def __init__(self, client: Any, seconds: float) -> None:
+        super().__init__(client, lambda *block: asleep(*block, seconds=seconds))
+
+
+def drained(crew: crews.Crew, blocks: int) -> tuple[int, float]:
+    """Records that came back, and the seconds that it took."""
+    job = Job(cells(8)[0], 0, np.arange(blocks))
+    start, count = time.perf_counter(), 0
+    for ended in crew.attempt([job], "lanes"):
+        count += sum(len(records) for _, records in ended if isinstance(records, Records))
+    return count, time.perf_counter() - start
+
+
+def blocks(options: argparse.Namespace) -> dict[str, Any]:
+    """Time lost between blocks of a second, on two worker processes."""
+    with LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as cluster, \
+            Client(cluster) as client:  # fmt: skip
+        drained(Sleepers(client, 0.0), 10)
+        count, seconds = drained(Sleepers(client, 1.0), options.blocks)
+    # the first blocks are of FIRST_RUNS runs, two for each worker
+    return {"blocks": count, "seconds": seconds, "ideal": count / 2, "lost": seconds / (count / 2) - 1}
+
+
+def simulate(options: argparse.Namespace) -> dict[str, Any]:
+    """So many workers, each block as long as the crew would make it; then as fast as the scheduler can."""
+    length = max(crews.BLOCK_SECONDS, options.workers / crews.BLOCKS_A_SECOND)
+    hosts = max(1, options.workers // 50)
+    with LocalCluster(n_workers=hosts, threads_per_worker=options.workers // hosts, processes=False, protocol="tcp",
+                      host="127.0.0.1", dashboard_address=None) as cluster, Client(cluster) as client:  # fmt: skip
+        count, seconds = drained(Sleepers(client, length), options.blocks)
+        few = min(options.blocks, 20_000)
+        _, fastest = drained(Sleepers(client, 0.0), few)
+    ideal = count * length / options.workers
+    return {"workers": options.workers, "blocks": count, "block seconds": length, "seconds": seconds, "ideal": ideal,
+            "efficiency": ideal / seconds, "most blocks a second": few / fastest}
+
+
+def store(options: argparse.Namespace) -> dict[str, Any]:
+    """Bytes and seconds of records in the store, as a sweep of (30, 3) writes them."""
+    setup = pl.Setup(pl.Parity(30, 3), pl.Learner(optimiser=pl.SGD(1.0)), pl.Protocol(eval_size=128))
+    records = pl.sweep([setup], 20_000)[0].records
+    rng, count = np.random.default_rng(0), options.records
+    drawn = records.take(rng.integers(len(records), size=count))
+    drawn = Records(np.arange(count), *(getattr(drawn, name) for name in COLUMNS[1:]))
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Store(folder)
+        start = time.perf_counter()
+        parts = np.array_split(np.arange(count), 10)
+        for part in parts:
+            kept.append(setup.id, setup.to_json(), "lanes", 0, drawn.take(part))
+        written = time.perf_counter() - start
+        kept.compact(setup.id, "lanes", 0)
+        compacted = time.perf_counter() - start - written
+        start = time.perf_counter()
+        kept.records(setup.id, "lanes", 0)
+        read = time.perf_counter() - start
+        size = sum(path.stat().st_size for path in Path(folder).rglob("*.parquet"))
+    return {"records": count, "bytes each": size / count, "written a second": count / written,
+            "compaction seconds": compacted, "read a second": count / read}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("what", choices=["speedup", "blocks", "simulate", "store"])
+    parser.add_argument("--cells", type=int, default=200)
+    parser.add_argument("--runs", type=int, default=50)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--workers", type=int, default=1000)
+    parser.add_argument("--blocks", type=int, default=60)
+    parser.add_argument("--records", type=int, default=1_000_000)
+    options = parser.parse_args()
+    print(json.dumps(globals()[options.what](options), indent=1))
+
+
+if __name__ == "__main__":
+    main()
