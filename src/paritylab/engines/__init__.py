@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from paritylab.engines import lanes, loop
+from paritylab.engines import lanes, loop, warps
 from paritylab.engines.jax_engine import JaxPool, default_slots
 from paritylab.engines.work import Job as Job
 from paritylab.engines.work import Outcomes, Queue
@@ -19,7 +19,7 @@ from paritylab.errors import CellFailed, InvalidInput, in_a_line, unknown
 from paritylab.records import Records
 from paritylab.setup import Setup
 
-ENGINES = ("auto", "jax", "lanes")
+ENGINES = ("auto", "jax", "lanes", "warps")
 
 
 class EngineNotice(UserWarning):
@@ -37,6 +37,8 @@ def choose(setup: Setup, engine: str = "auto") -> str:
         raise unknown("engine", engine, ENGINES)
     if engine == "jax":
         return engine
+    if engine != "lanes" and _warps_train(setup, asked=engine == "warps"):
+        return "warps"
     why_not = lanes.refusal(setup)
     if engine == "auto" and (why_not or jax.default_backend() != "cpu"):
         return "jax"
@@ -51,12 +53,25 @@ def choose(setup: Setup, engine: str = "auto") -> str:
     return "lanes"
 
 
+def _warps_train(setup: Setup, asked: bool) -> bool:
+    """Whether the GPU engine can train this Setup; an error if it cannot and was asked for."""
+    if not asked:
+        return warps.available() and warps.refusal(setup) is None
+    if not warps.available():
+        raise InvalidInput("engine 'warps' needs an NVIDIA GPU and CuPy (pip install 'paritylab[gpu]'); use 'auto'")
+    if why_not := warps.refusal(setup):
+        raise InvalidInput(f"engine 'warps' cannot train this: {why_not}; use 'jax' or 'auto'")
+    return True
+
+
 def label(engine: str) -> str:
-    """The name under which an engine's Records are kept: on another device JAX rounds differently.
+    """The name under which an engine's Records are kept: another device rounds differently.
 
     >>> label("lanes")
     'lanes'
     """
+    if engine == "warps":
+        return warps.label()
     if engine != "jax" or jax.default_backend() == "cpu":
         return engine
     return "jax_" + re.sub(r"\W+", "_", jax.devices()[0].device_kind)
@@ -69,11 +84,13 @@ def choices(setups: Sequence[Setup], engine: str = "auto") -> list[tuple[str, st
 
 
 def make_pool(queue: Queue, engine: str, threads: int | None = None, slots: int | None = None, **options: Any) -> Any:
-    """Slots for the runs of a queue, on a chosen engine ('jax' or 'lanes')."""
+    """Slots for the runs of a queue, on a chosen engine ('jax', 'lanes' or 'warps')."""
     program = queue.jobs[0].setup.program
     if engine == "jax":
         return JaxPool(program, slots or default_slots(program, len(queue)), **options)
     longest = max(job.setup.protocol.max_steps for job in queue.jobs)
+    if engine == "warps":
+        return warps.WarpsPool(program, longest, slots or len(queue), **options)
     return lanes.LanesPool(program, longest, threads or os.cpu_count() or 1, **options)
 
 

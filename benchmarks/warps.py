@@ -1,0 +1,170 @@
+"""The GPU engine ``warps`` beside JAX and PyTorch on one GPU: ``python benchmarks/warps.py [section ...]``.
+
+Sections: ``kernels`` (W1 to W3 over launch parameters), ``million`` (10^6 networks of (30, 3) from nothing to Records),
+``others`` (JAX, batched PyTorch, a PyTorch loop), which take about four minutes; ``W1``, ``W2`` and ``W3`` alone are
+for profilers. Prints one line of JSON for each result as it comes.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from workloads import WORKLOADS
+
+from paritylab.engines import lanes
+from paritylab.engines.warps import WarpsPool, device
+from paritylab.engines.warps.plan import plan
+from paritylab.engines.work import Job, Queue
+from paritylab.records import SOLVED, Records
+
+ROWS = 2**16  # more than are trained at once
+SECONDS = 0.5  # of a timing
+SWEEP: dict[str, list[dict[str, Any]]] = {
+    "W1": [
+        *({"warps": 4, "blocks": blocks} for blocks in (1, 3, 4, 5, 6, 7, 8)),
+        *({"warps": 2, "blocks": blocks} for blocks in (8, 10, 12)),
+        *({"warps": 8, "blocks": blocks} for blocks in (2, 3)),
+        *({"kernel": "threads", "samples": samples, "warps": 1} for samples in (2, 4, 6)),
+    ],
+    "W2": [
+        *({"tiles": 4, "blocks": blocks} for blocks in (1, 4, 5, 6)),
+        *({"tiles": 3, "blocks": blocks} for blocks in (1, 3, 4)),
+        *({"tiles": 2, "blocks": blocks} for blocks in (1, 3, 4)),
+        *({"tiles": 1, "blocks": blocks} for blocks in (1, 2, 3)),
+    ],
+    "W3": [
+        *({"warps": 1, "blocks": blocks} for blocks in (1, 5)),
+        *({"warps": warps} for warps in (2, 5)),
+        {"kernel": "tiles", "warps": 4, "blocks": 5},
+    ],
+}
+OTHERS = {
+    "jax": [["W1", 2**14], ["W2", 2**14], ["W3", 2**16]],
+    "torch-batched": [["W1", 2**16], ["W2", 2**14], ["W3", 2**16]],
+    "torch-loop": [["W1", None]],
+}
+OTHERS_SECONDS = 75  # for each
+
+
+def show(**result: Any) -> None:
+    print(json.dumps(result), flush=True)
+
+
+def steady_rate(pool: Any) -> float:
+    """Model-steps a second once the launches have found their length."""
+    start = time.perf_counter()
+    while time.perf_counter() - start < SECONDS:
+        pool.advance(more=False)
+    start, before = time.perf_counter(), pool.model_steps
+    while time.perf_counter() - start < SECONDS:
+        pool.advance(more=False)
+    return (pool.model_steps - before) / (time.perf_counter() - start)
+
+
+def kernels(only: str | None = None) -> None:
+    """Every workload with every tuning, or one as it comes; all kernels are compiled first, on all cores."""
+    gpu = device.current()
+    assert gpu is not None
+    cases = [(name, tuning) for name, tunings in SWEEP.items() for tuning in [{}, *tunings]]
+    if only:
+        cases = [(only, {})]
+    setups = {name: work.setup() for name, work in WORKLOADS.items()}
+
+    def compiled(case: Any) -> Any:
+        program = setups[case[0]].program
+        try:
+            return gpu.kernels(plan(program, lanes.pool_arguments(program, 1), **case[1]))
+        except Exception as error:
+            return error
+
+    start = time.perf_counter()
+    with ThreadPoolExecutor() as threads:
+        found = list(threads.map(compiled, cases))
+    show(compiled=len(found), seconds=time.perf_counter() - start)
+    for (name, tuning), made in zip(cases, found, strict=True):
+        try:
+            if isinstance(made, Exception):
+                raise made
+            queue = Queue([Job(setups[name], 0, np.arange(ROWS))])
+            pool = WarpsPool(setups[name].program, 1, ROWS, **tuning)
+            pool.load(queue.take(pool.room))
+            show(workload=name, **tuning, **made.facts, rate=steady_rate(pool))
+        except Exception as error:
+            show(workload=name, **tuning, failed=str(error)[:300])
+
+
+def million() -> None:
+    """10^6 networks to 100 %, with the time by parts; once with few to compile, then in earnest."""
+    setup = WORKLOADS["W1"].setup(lr=1.0, max_steps=100_000)
+    for runs in (1000, 10**6):
+        start = time.perf_counter()
+        queue = Queue([Job(setup, 0, np.arange(runs))])
+        pool = WarpsPool(setup.program, 100_000, runs)
+        seconds = dict.fromkeys(("keys", "load", "advance"), 0.0)
+        parts = []
+        while len(queue) or pool.busy:
+            if len(queue) and pool.room:
+                begun = time.perf_counter()
+                rows = queue.take(pool.room)
+                seconds["keys"] += time.perf_counter() - begun
+                begun = time.perf_counter()
+                pool.load(rows)
+                seconds["load"] += time.perf_counter() - begun
+            begun = time.perf_counter()
+            parts.append(queue.named(pool.advance(more=len(queue) > 0).records))
+            seconds["advance"] += time.perf_counter() - begun
+        records = Records.concatenate(parts)
+        total = time.perf_counter() - start
+        t_c = np.where(records.status == SOLVED, records.t_c, 10**9)
+        quantiles = np.percentile(t_c, [10, 50]).tolist()
+        show(runs=runs, seconds=total, **seconds, kernel=pool.kernel_seconds, model_steps=pool.model_steps,
+             solved=int(np.sum(records.status == SOLVED)), p10=quantiles[0], median=quantiles[1])  # fmt: skip
+
+
+def others() -> None:
+    worker = Path(__file__).with_name("worker.py")
+    for engine, cases in OTHERS.items():
+        same = {"threads": 1, "cores": [], "device": "gpu", "seconds": 0.7, "runs": 0}
+        for line in lines_of([sys.executable, str(worker), json.dumps({"engine": engine, "cases": cases, **same})]):
+            show(engine=engine, **json.loads(line))
+
+
+def lines_of(command: list[str]) -> Iterator[str]:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=OTHERS_SECONDS)
+        out, error = done.stdout, done.stderr
+    except subprocess.TimeoutExpired as stopped:
+        out, error = (stopped.stdout or b"").decode(), f"stopped after {OTHERS_SECONDS} s"
+    yield from (line for line in out.splitlines() if line.startswith("{"))
+    if error:
+        print(error.strip().splitlines()[-1], file=sys.stderr)
+
+
+SECTIONS = {"kernels": kernels, "million": million, "others": others}
+ALONE = {name: functools.partial(kernels, name) for name in SWEEP}
+
+
+def main() -> None:
+    chosen = sys.argv[1:] or list(SECTIONS)
+    gpu = device.current()
+    known = SECTIONS | ALONE
+    if gpu is None or not set(chosen) <= set(known):
+        sys.exit("needs an NVIDIA GPU and CuPy" if gpu is None else f"sections are {', '.join(known)}")
+    show(device=gpu.name)
+    for name in chosen:
+        start = time.perf_counter()
+        known[name]()
+        show(section=name, seconds=time.perf_counter() - start)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""The fused GPU engine: a warp, a block or a lane trains a network from its first step to its last, all on the chip.
+
+The kernels (``kernels/*.cuh``, CUDA C++) are compiled for each program when it is first trained. They draw the inputs,
+labels and noise of the other engines, bit for bit, and follow the same rules for updates, checks and screening.
+"""
+
+from __future__ import annotations
+
+import re
+
+from paritylab.engines import lanes
+from paritylab.engines.warps import device
+from paritylab.engines.warps.plan import MOST_INPUTS, kernel_of
+from paritylab.engines.warps.pool import WarpsPool as WarpsPool
+from paritylab.networks import MLP
+from paritylab.setup import Setup
+
+__all__ = ["WarpsPool", "available", "label", "refusal"]
+
+
+def available() -> bool:
+    """Whether there is a GPU and CuPy to use it with."""
+    return device.current() is not None
+
+
+def label() -> str:
+    """The name under which this engine's Records are kept: another GPU may round differently."""
+    gpu = device.current()
+    return "warps_" + re.sub(r"\W+", "_", gpu.name if gpu else "none")
+
+
+def refusal(setup: Setup) -> str | None:
+    """Why the kernels cannot train this Setup, or None if they can."""
+    if why := lanes.refusal(setup):
+        return why
+    network, n = setup.learner.network, setup.problem.n
+    if setup.problem.sample is not None:
+        return "it has no finite samples"
+    if isinstance(network, MLP) and len(network.widths) > 1:
+        return "it has no MLPs with more than one hidden layer"
+    if n > MOST_INPUTS:
+        return f"it has at most {MOST_INPUTS} inputs, not {n}"
+    if kernel_of(lanes.pool_arguments(setup.program, 1)) is None:
+        return f"{type(network).__name__} at n = {n}, batch {setup.learner.batch} does not fit on the chip"
+    return None

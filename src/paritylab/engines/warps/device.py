@@ -1,0 +1,105 @@
+"""The GPU, as far as the pool needs one; tests have another Device that emulates it."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from paritylab.engines.warps.plan import Plan
+
+START_THREADS = 256
+Launch = Callable[..., None]
+
+
+class Kernels(NamedTuple):
+    """What a plan is compiled to. ``launch(blocks, *arguments)`` starts a kernel; arguments are device arrays and whole
+    numbers. ``most`` is how many blocks of ``train`` run at once, ``facts`` is for benchmarks."""
+
+    train: Launch
+    start: Launch
+    most: int
+    facts: dict[str, int]
+
+
+class Device(Protocol):
+    """Arrays that are indexed as NumPy's, and kernels."""
+
+    name: str
+
+    def array(self, values: np.ndarray) -> Any:
+        """A copy on the device."""
+        ...
+
+    def zeros(self, shape: tuple[int, ...], dtype: Any) -> Any: ...
+
+    def numpy(self, array: Any) -> np.ndarray:
+        """A copy of a device array on the host; waits for what was launched."""
+        ...
+
+    def address(self, array: Any) -> int: ...
+
+    def kernels(self, plan: Plan) -> Kernels:
+        """A compiled plan."""
+        ...
+
+
+@functools.cache
+def current() -> Device | None:
+    """The first GPU, or None where there is none or CuPy is not installed."""
+    try:
+        cupy = importlib.import_module("cupy")
+        return Gpu(cupy) if cupy.cuda.runtime.getDeviceCount() > 0 else None
+    except Exception:  # CuPy has its own for a missing driver, and it differs between versions
+        return None
+
+
+class Gpu:
+    """One NVIDIA GPU, by CuPy; kernels are compiled when first used."""
+
+    def __init__(self, cupy: Any) -> None:
+        self._cupy = cupy
+        properties = cupy.cuda.runtime.getDeviceProperties(0)
+        self.name = properties["name"].decode()
+        self._processors = properties["multiProcessorCount"]
+        self._kernels: dict[str, Kernels] = {}
+
+    def array(self, values: np.ndarray) -> Any:
+        return self._cupy.asarray(values)
+
+    def zeros(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        return self._cupy.zeros(shape, dtype)
+
+    def numpy(self, array: Any) -> np.ndarray:
+        return self._cupy.asnumpy(array)
+
+    def address(self, array: Any) -> int:
+        return array.data.ptr
+
+    def kernels(self, plan: Plan) -> Kernels:
+        source = plan.source
+        if source not in self._kernels:
+            self._kernels[source] = self._compiled(source, plan)
+        return self._kernels[source]
+
+    def _compiled(self, source: str, plan: Plan) -> Kernels:
+        module = self._cupy.RawModule(code=source, options=("--std=c++17",))
+        train, start = module.get_function("train"), module.get_function("start")
+        if plan.shared > 48 * 1024:
+            train.max_dynamic_shared_size_bytes = plan.shared
+        driver = importlib.import_module("cupy.cuda").driver
+        blocks = driver.occupancyMaxActiveBlocksPerMultiprocessor(train.kernel.ptr, plan.threads, plan.shared)
+
+        def launch(function: Any, threads: int, shared: int) -> Launch:
+            def launch(blocks: int, *arguments: Any) -> None:
+                given = tuple(np.int32(a) if isinstance(a, int) else a for a in arguments)
+                function((blocks,), (threads,), given, shared_mem=shared)
+
+            return launch
+
+        facts = {"registers": train.num_regs, "spilled bytes": train.local_size_bytes, "blocks": blocks}
+        most = max(1, blocks) * self._processors
+        return Kernels(launch(train, plan.threads, plan.shared), launch(start, START_THREADS, 0), most, facts)

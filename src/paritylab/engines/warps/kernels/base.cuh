@@ -1,0 +1,58 @@
+// Types, and what every kernel knows of its rows. The constants (N, WIDTH, BATCH, ...) come before: see plan.py.
+typedef unsigned int u32;
+#define DEVICE static __device__ __forceinline__
+#ifdef __CUDACC__
+#define DYNAMIC_SHARED(name) extern __shared__ float name[]
+#endif
+
+constexpr u32 ALL = 0xffffffffu;  // the lanes of a warp
+constexpr int WORDS = (N + 31) / 32;
+constexpr int ACTIVE = -1, SOLVED = 0, CENSORED = 1, DIVERGED = 2;
+constexpr bool SHALLOW = FAMILY != MLP;  // no second layer
+
+// Where the params of a row lie: w[input][unit], then b, u and c as far as there are any.
+constexpr int AT_B = N * WIDTH, AT_U = AT_B + (BIAS ? WIDTH : 0), AT_C = AT_U + (SHALLOW ? 0 : WIDTH);
+constexpr int PARAMS = AT_C + (BIAS && !SHALLOW ? 1 : 0);
+
+// The rows in device memory. `order` lists those to train in this launch, `taken` counts how many teams have taken,
+// `idle` how many found none left.
+struct Table {
+    float* params;
+    const u32* key;
+    const float* lr;
+    const float* noise;
+    const u32* flip;
+    const u32* mask;
+    const int* max_steps;
+    int* step;
+    int* streak;
+    int* status;
+    float* accuracy;
+    float* loss;
+    const float* schedule;
+    const int* order;
+    u32* taken;
+    u32* idle;
+};
+
+// How long a launch lasts: a team stops after `budget` steps, or once `quota` teams are idle.
+struct Launch {
+    int count, budget, quota;
+};
+
+// The larger and the smaller of two floats, NaN if either is; ftz, as CuPy compiles everything, so that signs are free.
+#ifdef __CUDACC__
+DEVICE float max_nan(float a, float b) {
+    asm("max.NaN.ftz.f32 %0, %0, %1;" : "+f"(a) : "f"(b));
+    return a;
+}
+DEVICE float min_nan(float a, float b) {
+    asm("min.NaN.ftz.f32 %0, %0, %1;" : "+f"(a) : "f"(b));
+    return a;
+}
+#endif
+
+DEVICE u32 lane_id() { return threadIdx.x % 32; }
+DEVICE bool over(const Table& table, const Launch& launch, int done) {
+    return done >= launch.budget || *(volatile const u32*)table.idle >= (u32)launch.quota;
+}

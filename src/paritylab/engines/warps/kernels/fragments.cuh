@@ -1,0 +1,107 @@
+// Matrix products on tensor cores, and how a 32 x 32 block of random bits becomes their factors.
+//
+// mma_bf16 is D += A B for one warp, A 16 x 16, B 16 x 8. With g = lane / 4 and q = lane % 4 a lane holds
+//
+//     A   a[0] row g, a[1] row g + 8 of columns 2q, 2q + 1;  a[2], a[3] the same of columns 2q + 8, 2q + 9
+//     B   b0 rows 2q, 2q + 1 of column g;  b1 rows 2q + 8, 2q + 9
+//     D   d[0], d[1] row g, columns 2q, 2q + 1;  d[2], d[3] row g + 8
+//
+// two bfloat16 to a register of A and B. So the D of two neighbouring products is the A of the next, in place.
+//
+// A block holds 32 samples of 32 inputs, sample l being the word of lane l = 8 m + 4 e + q (m, q < 4, e < 2). It takes
+// column 8 m + 2q + e among the columns of four tiles, and is bit 4 m + 16 e + q of the transposed words. Inputs are
+// arranged in the same way: input 4 m + 16 e + q takes column 8 m + 2q + e, and after the transposition its word is in
+// lane 8 m + 4 e + q. A register of B then holds inputs (or samples) b = 4 m + q and b + 16 of one word, that is
+//
+//     ((word << (15 - b)) & 0x80008000) | 0x3f803f80        +-1 in both halves
+//
+// and what a lane holds of D has its sums over the units end in the lane that drew the sample.
+#ifdef __CUDACC__
+DEVICE void mma_bf16(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+// Bytes of x and y; unlike __byte_perm it knows the selectors 8 to 15, eight times the sign of a byte.
+template <u32 SELECTOR>
+DEVICE u32 prmt(u32 x, u32 y) {
+    asm("prmt.b32 %0, %0, %1, %2;" : "+r"(x) : "r"(y), "n"(SELECTOR));
+    return x;
+}
+#endif
+
+constexpr u32 ONES = 0x3f803f80u, SIGNS = 0x80008000u;
+
+DEVICE u32 group_id() { return lane_id() / 4; }
+DEVICE u32 quad_id() { return lane_id() % 4; }
+
+// Which column of tile 0 is a lane's own in a factor B, as the lane that holds its word; tile m: 8 m further.
+DEVICE u32 column_owner() { return 4 * (group_id() & 1) + (group_id() >> 1); }
+
+// The words of a lane's columns, one in each of four tiles, shifted so that `sign_pair` need not know the lane.
+DEVICE void gather_words(u32 word, u32 (&columns)[4]) {
+#pragma unroll
+    for (int m = 0; m < 4; ++m) columns[m] = __shfl_sync(ALL, word, column_owner() + 8 * m) << (3 - quad_id());
+}
+
+// Rows 2q and 2q + 1 of tile m (of inputs if the word is a sample's, of samples if it is an input's), or minus them.
+template <bool MINUS>
+DEVICE u32 sign_pair(u32 column, int m, u32 ones = ONES) {
+    const u32 bits = column << (12 - 4 * m);
+    return ((MINUS ? ~bits : bits) & SIGNS) | ones;
+}
+
+template <int DISTANCE, int SHIFT>
+DEVICE u32 transpose_stage(u32 word, u32 low) {
+    const bool upper = lane_id() & DISTANCE;
+    const u32 keep = upper ? ~low : low;
+    const u32 other = __shfl_xor_sync(ALL, word, DISTANCE);
+    return (word & keep) | (__funnelshift_l(other, other, upper ? 32 - SHIFT : SHIFT) & ~keep);
+}
+
+// Exchanges the bits of the lane number with those of the bit number: 0 with 0, 1 with 1, 2 with 4, 3 with 2, 4 with 3.
+DEVICE u32 transpose(u32 word) {
+    word = transpose_stage<4, 16>(word, 0x0000ffffu);
+    word = transpose_stage<16, 8>(word, 0x00ff00ffu);
+    word = transpose_stage<8, 4>(word, 0x0f0f0f0fu);
+    word = transpose_stage<2, 2>(word, 0x33333333u);
+    return transpose_stage<1, 1>(word, 0x55555555u);
+}
+
+// Two floats as bfloat16 in three parts, highest first: each is what the float's upper half holds of what is left, so
+// that nothing is lost.
+DEVICE void split(float low, float high, u32 (&parts)[3]) {
+#pragma unroll
+    for (int part = 0; part < 3; ++part) {
+        parts[part] = prmt<0x7632>(__float_as_uint(low), __float_as_uint(high));
+        if (part == 2) return;
+        low -= __uint_as_float(__float_as_uint(low) & 0xffff0000u);
+        high -= __uint_as_float(__float_as_uint(high) & 0xffff0000u);
+    }
+}
+
+// All bits of each half where the sign of that half's float is set.
+DEVICE u32 sign_masks(float low, float high) {
+    return prmt<0xffbb>(__float_as_uint(low), __float_as_uint(high));
+}
+
+// From eight partial sums in each lane, one for each group, to the sum over the groups of a lane's own.
+DEVICE float scatter_sums(float (&v)[8]) {
+#pragma unroll
+    for (int half = 4; half > 0; half /= 2) {
+        const bool upper = group_id() & half;
+#pragma unroll
+        for (int i = 0; i < half; ++i) {
+            const float sent = upper ? v[i] : v[i + half], kept = upper ? v[i + half] : v[i];
+            v[i] = kept + __shfl_xor_sync(ALL, sent, 4 * half);
+        }
+    }
+    return v[0];
+}
+
+DEVICE float sum_over_quad(float value) {
+    value += __shfl_xor_sync(ALL, value, 1);
+    return value + __shfl_xor_sync(ALL, value, 2);
+}

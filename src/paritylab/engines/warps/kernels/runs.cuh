@@ -1,0 +1,93 @@
+// A run while it is trained: its own numbers, its samples and its verdict.
+struct Run {
+    int row;  // -1: none
+    int t, max_steps, streak;
+    float lr, noise;
+    u32 flip;
+    u32 mask[WORDS];
+    Key key, evaluation;  // of the run, and of its evaluation sample
+};
+
+DEVICE void load_run(Run& run, const Table& table, int row) {
+    run.row = row;
+    run.t = table.step[row], run.max_steps = table.max_steps[row], run.streak = table.streak[row];
+    run.lr = table.lr[row], run.noise = table.noise[row], run.flip = table.flip[row];
+#pragma unroll
+    for (int w = 0; w < WORDS; ++w) run.mask[w] = table.mask[row * WORDS + w];
+    run.key = {table.key[2 * row], table.key[2 * row + 1]};
+    run.evaluation = fold_in(fold_in(run.key, EVALUATION), 0);
+}
+
+DEVICE Key evaluation_key(const Run& run) {
+    return EVAL_FRESH ? fold_in(fold_in(run.key, EVALUATION), run.t) : run.evaluation;
+}
+
+// +1 or -1, from how many of the support's inputs are -1.
+DEVICE float parity(const u32 (&x)[WORDS], const u32 (&mask)[WORDS]) {
+    u32 odd = 0;
+#pragma unroll
+    for (int w = 0; w < WORDS; ++w) odd ^= x[w] & mask[w];
+    return __popc(odd) & 1 ? -1.0f : 1.0f;
+}
+
+DEVICE void draw(Key key, u32 sample, u32 (&x)[WORDS]) {
+#pragma unroll
+    for (int w = 0; w < WORDS; ++w) x[w] = random_bits(key, sample * WORDS + w);
+}
+
+DEVICE int steps_to_check(const Run& run) {
+    const int on_grid = EVAL_EVERY - run.t % EVAL_EVERY, left = run.max_steps - run.t;
+    return on_grid < left ? on_grid : left;
+}
+
+DEVICE bool due(const Run& run) { return run.t % EVAL_EVERY == 0 || run.t == run.max_steps; }
+
+// theta <- keep theta - rate gradient, for one layer at one step.
+struct Update {
+    float keep, rate;
+};
+
+DEVICE Update make_update(float lr, float layer) {
+    const float rate = lr * layer;
+    return {1.0f - rate * DECAY_COUPLED - (layer != 0.0f ? DECAY_PLAIN : 0.0f), rate};
+}
+
+DEVICE float move(float theta, float gradient, Update update) {
+    return fmaf(-update.rate, gradient, DECAYS ? theta * update.keep : theta);
+}
+
+struct Score {
+    int errors;
+    double loss;  // summed
+};
+
+// Errors and loss of what `outputs(key, first)` gives for 32 samples, one a lane, as (f, y). Stops once there are more
+// errors than allowed, unless `whole`: so the score of a run that has passed, or is finished, is complete.
+template <class Outputs>
+DEVICE Score evaluate(Key key, bool whole, int& blocks, const Outputs& outputs) {
+    Score score = {0, 0.0};
+    for (u32 first = 0; first < (u32)EVAL_SIZE && (whole || score.errors <= ALLOWED); first += 32) {
+        float f, y;
+        outputs(key, first, f, y);
+        const bool counts = first + lane_id() < (u32)EVAL_SIZE;
+        score.errors += __popc(__ballot_sync(ALL, counts && !(y * f > 0.0f)));
+        if (counts) score.loss += (double)Loss::value(f, y);
+        ++blocks;
+    }
+    return score;
+}
+
+// Whether the run has ended; if so `status` says how. The score must be that of `evaluate`.
+DEVICE bool judge(Run& run, const Score& score, bool finite, int& status) {
+    const bool passed = finite && score.errors <= ALLOWED;
+    run.streak = passed ? run.streak + 1 : 0;
+    const bool solved = passed && run.streak == CONSECUTIVE;
+    status = !finite ? DIVERGED : solved ? SOLVED : CENSORED;
+    return !finite || solved || run.t == run.max_steps;
+}
+
+DEVICE double sum_over_warp(double value) {
+#pragma unroll
+    for (int d = 16; d > 0; d /= 2) value += __shfl_xor_sync(ALL, value, d);
+    return value;
+}

@@ -1,0 +1,142 @@
+// Teams of warps that train one MLP each: rows, samples, checks. A team is a warp, or a block of TEAM warps.
+
+// The first that a team's warps have to tell each other; with one warp there is nothing to tell.
+DEVICE float sum_over_team(float share, int& turn) {
+    if (TEAM == 1) return share;
+    __shared__ float shares[2][TEAM][32];  // in turns, so that one barrier is enough
+    float(&now)[TEAM][32] = shares[turn];
+    turn ^= 1;
+    now[threadIdx.x / 32 % TEAM][lane_id()] = share;
+    __syncthreads();
+    float sum = 0.0f;
+#pragma unroll
+    for (int warp = 0; warp < TEAM; ++warp) sum += now[warp][lane_id()];
+    return sum;
+}
+
+DEVICE bool any_in_team(bool vote) { return TEAM == 1 ? __any_sync(ALL, vote) : __syncthreads_or(vote) != 0; }
+
+// What thread 0 of the team says, to all.
+DEVICE int said_by_first(int value) {
+    if (TEAM == 1) return __shfl_sync(ALL, value, 0);
+    __shared__ int said;
+    if (threadIdx.x == 0) said = value;
+    __syncthreads();
+    value = said;
+    __syncthreads();
+    return value;
+}
+
+// 32 samples: the words of this lane's own, the output for it and its label.
+struct Samples {
+    u32 x[BLOCKS];
+    float f, y;
+};
+
+template <int M>
+DEVICE void outputs(Samples& samples, const Network& net, Key key, u32 sample, const u32 (&mask)[WORDS],
+                    Hidden& hidden, int& turn) {
+    u32 drawn[WORDS];
+    draw(key, sample, drawn);
+    samples.y = parity(drawn, mask);
+#pragma unroll
+    for (int block = 0; block < BLOCKS; ++block) samples.x[block] = block < WORDS ? drawn[min(block, WORDS - 1)] : 0;
+    if (BIAS) samples.x[BLOCKS - 1] &= ~(1u << (N % 32));  // the input that is always +1
+    samples.f = sum_over_team(forward<M>(net, samples.x, hidden), turn) + net.c;
+}
+
+// What the next 32 steps need of the streams, a step in each lane.
+struct Window {
+    int first;
+    Key data, labels;
+    float factor;
+};
+
+DEVICE void open_window(Window& window, const Run& run, const Table& table) {
+    const int t = run.t + lane_id();
+    window.first = run.t;
+    window.data = fold_in(fold_in(run.key, DATA), t);
+    if (FLIPS) window.labels = fold_in(fold_in(run.key, LABELS), t);
+    if (SCHEDULED) window.factor = t < run.max_steps ? table.schedule[t] : 0.0f;
+}
+
+DEVICE Key from_lane(Key key, int lane) { return {__shfl_sync(ALL, key.a, lane), __shfl_sync(ALL, key.b, lane)}; }
+
+DEVICE void step(Run& run, Network& net, const Window& window, int& turn) {
+    const int place = run.t - window.first;
+    const Key data = from_lane(window.data, place), labels = FLIPS ? from_lane(window.labels, place) : Key{0, 0};
+    const float lr = SCHEDULED ? run.lr * __shfl_sync(ALL, window.factor, place) : run.lr;
+    const Update hidden_update = make_update(lr, RATE_HIDDEN), output_update = make_update(lr, RATE_OUTPUT);
+    Gradient gradient = {};
+#pragma unroll 1
+    for (int subset = 0; subset < SUBSETS; ++subset) {
+        const int sample = 32 * subset + lane_id();
+        Samples samples;
+        Hidden hidden;
+        outputs<SAMPLE_TILES>(samples, net, data, sample, run.mask, hidden, turn);
+        if (FLIPS && random_bits(labels, sample) < run.flip) samples.y = -samples.y;
+        const bool counts = BATCH % 32 == 0 || sample < BATCH;
+        const float slope = counts ? Loss::slope(samples.f, samples.y) : 0.0f;
+        backward(net, samples.x, hidden, slope, gradient, hidden_update);
+    }
+    move_network(net, gradient, hidden_update, output_update);
+    if (NOISY && run.noise != 0.0f) add_noise(net, fold_in(fold_in(run.key, NOISE), run.t), lr, run.noise);
+    ++run.t;
+}
+
+// Whether the run has ended; its outcome is then in the table.
+DEVICE bool check(Run& run, Network& net, const Table& table, int& turn, int& done) {
+    const bool finite = !any_in_team(!is_finite(net));
+    const bool whole = !finite || run.t == run.max_steps;
+    Score score = evaluate(evaluation_key(run), whole, done, [&](Key key, u32 first, float& f, float& y) {
+        Samples samples;
+        Hidden hidden;
+        forget_splits(net);
+        outputs<4>(samples, net, key, first + lane_id(), run.mask, hidden, turn);
+        f = samples.f, y = samples.y;
+    });
+    int status;
+    if (!judge(run, score, finite, status)) return false;
+    const double loss = sum_over_warp(score.loss);
+    if (threadIdx.x % (32 * TEAM) == 0) {
+        table.status[run.row] = status;
+        table.accuracy[run.row] = (float)((double)(EVAL_SIZE - score.errors) / EVAL_SIZE);
+        table.loss[run.row] = (float)(loss / EVAL_SIZE);
+    }
+    return true;
+}
+
+extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const Table* rows, int count, int budget,
+                                                                            int quota) {
+    const Table table = *rows;
+    const Launch launch = {count, budget, quota};
+    const bool first = threadIdx.x % (32 * TEAM) == 0;
+    int done = 0, turn = 0;
+    for (bool stop = false; !stop;) {
+        const int place = said_by_first(first ? (int)atomicAdd(table.taken, 1u) : 0);
+        if (place >= launch.count) {
+            if (first) atomicAdd(table.idle, 1u);
+            return;
+        }
+        Run run;
+        Network net;
+        Window window;
+        load_run(run, table, table.order[place]);
+        float* params = table.params + (size_t)run.row * PARAMS;
+        load_network(net, params);
+        window.first = run.t - 32;
+        for (bool ended = false; !ended && !stop;) {
+            const int steps = min(steps_to_check(run), STRETCH);
+#pragma unroll 1
+            for (int i = 0; i < steps; ++i) {
+                if (run.t - window.first >= 32) open_window(window, run, table);
+                step(run, net, window, turn);
+            }
+            done += steps;
+            if (due(run)) ended = check(run, net, table, turn, done);
+            stop = said_by_first(first && over(table, launch, done));
+        }
+        save_network(net, params);
+        if (first) table.step[run.row] = run.t, table.streak[run.row] = run.streak;
+    }
+}

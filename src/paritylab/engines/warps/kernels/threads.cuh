@@ -1,0 +1,315 @@
+// One lane trains one network: neurons, PolyNets and small MLPs with small batches.
+//
+// The params of a warp's 32 networks lie in shared memory as [param][lane]: each lane reads and writes a column of its
+// own, so nothing conflicts and nothing waits. To evaluate one network on many inputs the warp works together, one
+// input a lane; all lanes then read the same column, which is a broadcast.
+//
+// A step of a network moves every weight from and to shared memory: SAMPLES samples of a batch go through at once, and
+// PASSES times 3 N WIDTH accesses serve 2 N WIDTH BATCH multiply-adds. Larger batches add up their gradient in a second
+// column below the first.
+constexpr int PASSES = (BATCH + SAMPLES - 1) / SAMPLES;
+constexpr int COLUMN = PARAMS * (PASSES > 1 ? 2 : 1);  // numbers of shared memory for each lane
+constexpr int PATIENCE = 32;
+
+// +1 or -1 where bit `bit` of the word is 0 or 1.
+DEVICE float sign_at(u32 word, int bit) { return __uint_as_float(((word << (31 - bit)) & 0x80000000u) | 0x3f800000u); }
+
+// Calls work(j, x_j of each sample) for every input j.
+template <int S, class Work>
+DEVICE void for_each_input(const u32 (&x)[S][WORDS], const Work& work) {
+#pragma unroll
+    for (int w = 0; w < WORDS; ++w) {
+        constexpr int STRIDE = 8;
+#pragma unroll 1
+        for (int base = 0; base < 32 && 32 * w + base < N; base += STRIDE) {
+#pragma unroll
+            for (int k = 0; k < STRIDE; ++k) {
+                if (32 * w + base + k < N) {
+                    float signs[S];
+#pragma unroll
+                    for (int s = 0; s < S; ++s) signs[s] = sign_at(x[s][w] >> base, k);
+                    work(32 * w + base + k, signs);
+                }
+            }
+        }
+    }
+}
+
+// From inputs to pre-activations z and outputs f, with the network in column `net`.
+template <int S>
+DEVICE void forward(const float* net, const u32 (&x)[S][WORDS], float (&z)[S][WIDTH], float (&f)[S]) {
+#pragma unroll
+    for (int i = 0; i < WIDTH; ++i) {
+        const float b = BIAS ? net[(AT_B + i) * 32] : 0.0f;
+#pragma unroll
+        for (int s = 0; s < S; ++s) z[s][i] = b;
+    }
+    for_each_input<S>(x, [&](int j, const float (&signs)[S]) {
+#pragma unroll
+        for (int i = 0; i < WIDTH; ++i) {
+            const float weight = net[(j * WIDTH + i) * 32];
+#pragma unroll
+            for (int s = 0; s < S; ++s) z[s][i] = fmaf(signs[s], weight, z[s][i]);
+        }
+    });
+#pragma unroll
+    for (int s = 0; s < S; ++s) f[s] = FAMILY == POLYNET ? 1.0f : FAMILY == MLP && BIAS ? net[AT_C * 32] : 0.0f;
+#pragma unroll
+    for (int i = 0; i < WIDTH; ++i) {
+        const float u = FAMILY == MLP ? net[(AT_U + i) * 32] : 0.0f;
+#pragma unroll
+        for (int s = 0; s < S; ++s) {
+            if (FAMILY == POLYNET) f[s] *= z[s][i];
+            else if (FAMILY == NEURON) f[s] = Act::value(z[s][i]);
+            else f[s] = fmaf(u, Act::value(z[s][i]), f[s]);
+        }
+    }
+}
+
+// A lane's column on the way back: adds to the gradient, and in the last pass moves the params.
+struct Column {
+    float* net;
+    bool first, last;
+};
+
+DEVICE void put(const Column& column, int param, float gradient, Update update) {
+    float* theta = column.net + param * 32;
+    if (PASSES > 1) {
+        float* sum = theta + PARAMS * 32;
+        gradient += column.first ? 0.0f : *sum;
+        if (!column.last) {
+            *sum = gradient;
+            return;
+        }
+    }
+    *theta = move(*theta, gradient, update);
+}
+
+// From the loss's slopes in f (over the batch size) to the gradient; z is overwritten.
+template <int S>
+DEVICE void backward(const Column& column, const u32 (&x)[S][WORDS], float (&z)[S][WIDTH], const float (&slope)[S],
+                     Update hidden, Update output) {
+    if (FAMILY == POLYNET) {  // d f / d z_i is the product of those before it and of those after
+#pragma unroll
+        for (int s = 0; s < S; ++s) {
+            float after[WIDTH], product = 1.0f, before = slope[s];
+#pragma unroll
+            for (int i = WIDTH; i-- > 0;) after[i] = product, product *= z[s][i];
+#pragma unroll
+            for (int i = 0; i < WIDTH; ++i) {
+                const float g = before * after[i];
+                before *= z[s][i];
+                z[s][i] = g;
+            }
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < WIDTH; ++i) {
+            const float u = FAMILY == MLP ? column.net[(AT_U + i) * 32] : 1.0f;
+            float sum = 0.0f;
+#pragma unroll
+            for (int s = 0; s < S; ++s) {
+                sum = fmaf(slope[s], Act::value(z[s][i]), sum);
+                z[s][i] = slope[s] * u * Act::slope(z[s][i]);
+            }
+            if (FAMILY == MLP) put(column, AT_U + i, sum, output);
+        }
+    }
+    if (FAMILY == MLP && BIAS) {
+        float sum = 0.0f;
+#pragma unroll
+        for (int s = 0; s < S; ++s) sum += slope[s];
+        put(column, AT_C, sum, output);
+    }
+    if (BIAS) {
+#pragma unroll
+        for (int i = 0; i < WIDTH; ++i) {
+            float sum = 0.0f;
+#pragma unroll
+            for (int s = 0; s < S; ++s) sum += z[s][i];
+            put(column, AT_B + i, sum, hidden);
+        }
+    }
+    for_each_input<S>(x, [&](int j, const float (&signs)[S]) {
+#pragma unroll
+        for (int i = 0; i < WIDTH; ++i) {
+            float sum = 0.0f;
+#pragma unroll
+            for (int s = 0; s < S; ++s) sum = fmaf(signs[s], z[s][i], sum);
+            put(column, j * WIDTH + i, sum, hidden);
+        }
+    });
+}
+
+// Moves every param by lr tau, times the rate of its layer, times a standard normal.
+DEVICE void add_noise(float* net, Key root, float lr, float tau) {
+    const Key leaves[4] = {fold_in(root, 0), fold_in(root, BIAS), fold_in(root, 2), fold_in(root, 1 + 2 * BIAS)};
+#pragma unroll 1
+    for (int p = 0; p < PARAMS; ++p) {  // the arrays are numbered b, w, c, u, or w, u where there are no biases
+        const int leaf = p < AT_B ? 1 : p < AT_U ? 0 : p < AT_C ? 3 : 2;
+        const int start = p < AT_B ? 0 : p < AT_U ? AT_B : p < AT_C ? AT_U : AT_C;
+        const float amount = -(lr * (p < AT_U ? RATE_HIDDEN : RATE_OUTPUT)) * tau;
+        const Key key = leaf == 0 ? leaves[0] : leaf == 1 ? leaves[1] : leaf == 2 ? leaves[2] : leaves[3];
+        net[p * 32] = fmaf(amount, random_normal(key, p - start), net[p * 32]);
+    }
+}
+
+DEVICE void step(Run& run, const Table& table, Key data, Key labels, float* net) {
+    const Key key = fold_in(data, run.t), label_key = FLIPS ? fold_in(labels, run.t) : Key{0, 0};
+    const float lr = SCHEDULED ? run.lr * table.schedule[run.t] : run.lr;
+    const Update hidden = make_update(lr, RATE_HIDDEN), output = make_update(lr, RATE_OUTPUT);
+#pragma unroll 1
+    for (int pass = 0; pass < PASSES; ++pass) {
+        u32 x[SAMPLES][WORDS];
+        float z[SAMPLES][WIDTH], f[SAMPLES], slope[SAMPLES];
+#pragma unroll
+        for (int s = 0; s < SAMPLES; ++s) draw(key, pass * SAMPLES + s, x[s]);
+        forward<SAMPLES>(net, x, z, f);
+#pragma unroll
+        for (int s = 0; s < SAMPLES; ++s) {
+            const int sample = pass * SAMPLES + s;
+            float y = parity(x[s], run.mask);
+            if (FLIPS && random_bits(label_key, sample) < run.flip) y = -y;
+            slope[s] = sample < BATCH ? Loss::slope(f[s], y) * (1.0f / BATCH) : 0.0f;
+        }
+        backward<SAMPLES>({net, pass == 0, pass == PASSES - 1}, x, z, slope, hidden, output);
+    }
+    if (NOISY && run.noise != 0.0f) add_noise(net, fold_in(fold_in(run.key, NOISE), run.t), lr, run.noise);
+    ++run.t;
+}
+
+DEVICE bool is_finite(const float* net) {
+    float sum = 0.0f;
+#pragma unroll 4
+    for (int p = 0; p < PARAMS; ++p) sum += net[p * 32] * 0.0f;
+    return sum == 0.0f;
+}
+
+// More errors than allowed among the first inputs: nearly every check of a run that is not solved ends here, where
+// each lane looks at its own network.
+constexpr int SCREEN = ALLOWED < 8 ? 8 + 2 * ALLOWED : 0;
+
+DEVICE bool screened_out(const Run& run, const float* net, bool asked) {
+    const Key key = evaluation_key(run);
+    int errors = 0;
+#pragma unroll 1
+    for (int s = 0; s < SCREEN && s < EVAL_SIZE && __any_sync(ALL, asked && errors <= ALLOWED); ++s) {
+        if (!asked) continue;
+        u32 x[1][WORDS];
+        float z[1][WIDTH], f[1];
+        draw(key, s, x[0]);
+        forward<1>(net, x, z, f);
+        errors += !(parity(x[0], run.mask) * f[0] > 0.0f);
+    }
+    return errors > ALLOWED;
+}
+
+// The score of the network of lane `owner`, by the whole warp.
+DEVICE Score evaluate_together(const Run& run, const float* columns, int owner, bool whole, int& blocks) {
+    const Key own = evaluation_key(run);
+    const Key key = {__shfl_sync(ALL, own.a, owner), __shfl_sync(ALL, own.b, owner)};
+    u32 mask[WORDS];
+#pragma unroll
+    for (int w = 0; w < WORDS; ++w) mask[w] = __shfl_sync(ALL, run.mask[w], owner);
+    const float* net = columns + owner;
+    Score score = evaluate(key, whole, blocks, [&](Key from, u32 first, float& f, float& y) {
+        u32 x[1][WORDS];
+        float z[1][WIDTH], out[1];
+        draw(from, first + lane_id(), x[0]);
+        forward<1>(net, x, z, out);
+        f = out[0], y = parity(x[0], mask);
+    });
+    score.loss = sum_over_warp(score.loss);
+    return score;
+}
+
+DEVICE void save(const Run& run, const Table& table, const float* net, int status) {
+    table.step[run.row] = run.t, table.streak[run.row] = run.streak, table.status[run.row] = status;
+    float* params = table.params + (size_t)run.row * PARAMS;
+    for (int p = 0; p < PARAMS; ++p) params[p] = net[p * 32];
+}
+
+// Checks the runs that are due; those that end leave their lanes free.
+DEVICE void check(Run& run, const Table& table, float* columns, int& done) {
+    float* net = columns + lane_id();
+    const bool asked = run.row >= 0 && due(run);
+    const bool finite = !asked || is_finite(net);
+    const bool finished = asked && (!finite || run.t == run.max_steps);
+    Score score = {ALLOWED + 1, 0.0};
+    const bool out = screened_out(run, net, asked && !finished);
+    u32 waiting = __ballot_sync(ALL, asked && !out);
+    while (waiting) {
+        const int owner = __ffs(waiting) - 1;
+        const bool whole = __shfl_sync(ALL, (int)finished, owner);
+        const Score found = evaluate_together(run, columns, owner, whole, done);
+        if ((int)lane_id() == owner) score = found;
+        waiting &= waiting - 1;
+    }
+    int status;
+    if (asked && judge(run, score, finite, status)) {
+        save(run, table, net, status);
+        table.accuracy[run.row] = (float)((double)(EVAL_SIZE - score.errors) / EVAL_SIZE);
+        table.loss[run.row] = (float)(score.loss / EVAL_SIZE);
+        run.row = -1;
+    }
+    __syncwarp();
+}
+
+// Free lanes take the next rows; `dry` once there are none.
+DEVICE void refill(Run& run, const Table& table, const Launch& launch, float* net, bool& dry) {
+    const u32 idle = __ballot_sync(ALL, run.row < 0), lane = lane_id();
+    if (dry || !idle) return;
+    u32 first = 0;
+    if (lane == 0) first = atomicAdd(table.taken, (u32)__popc(idle));
+    first = __shfl_sync(ALL, first, 0);
+    const u32 place = first + __popc(idle & ((1u << lane) - 1));
+    if (run.row < 0 && place < (u32)launch.count) {
+        load_run(run, table, table.order[place]);
+        const float* params = table.params + (size_t)run.row * PARAMS;
+        for (int p = 0; p < PARAMS; ++p) net[p * 32] = params[p];
+    }
+    dry = first + __popc(idle) >= (u32)launch.count;
+    __syncwarp();
+}
+
+extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const Table* rows, int count, int budget,
+                                                                            int quota) {
+    DYNAMIC_SHARED(shared);
+    const Table table = *rows;
+    const Launch launch = {count, budget, quota};
+    float* columns = shared + threadIdx.x / 32 * (COLUMN * 32);
+    float* net = columns + lane_id();
+    Run run = {};
+    run.row = -1;
+    int done = 0, phase = 0, counted = 0;
+    bool dry = false;
+    for (;;) {
+        // Lanes keep their checks together: one that becomes free between two of them waits for the next.
+        if (phase % EVAL_EVERY == 0 || EVAL_EVERY > PATIENCE) refill(run, table, launch, net, dry);
+        const int free = 32 - __popc(__ballot_sync(ALL, run.row >= 0));
+        if (dry && lane_id() == 0) atomicAdd(table.idle, (u32)(free - counted));
+        if (dry) counted = free;
+        if (free == 32) {
+            if (dry) return;
+            phase = 0;
+            continue;
+        }
+        int steps = run.row >= 0 ? steps_to_check(run) : STRETCH;
+#pragma unroll
+        for (int d = 16; d > 0; d /= 2) steps = min(steps, __shfl_xor_sync(ALL, steps, d));
+        steps = min(steps, STRETCH);
+        if (run.row >= 0) {
+            const Key data = fold_in(run.key, DATA), labels = FLIPS ? fold_in(run.key, LABELS) : Key{0, 0};
+#pragma unroll 1
+            for (int i = 0; i < steps; ++i) step(run, table, data, labels, net);
+        }
+        __syncwarp();
+        done += steps, phase += steps;
+        check(run, table, columns, done);
+        const bool stop = __shfl_sync(ALL, (int)over(table, launch, done), 0);
+        if (stop) {
+            if (run.row >= 0) save(run, table, net, ACTIVE);
+            return;
+        }
+    }
+}

@@ -1,0 +1,343 @@
+// A two-layer MLP on tensor cores: its weights stay in registers from the first step to the last.
+//
+// Everything is computed transposed, units as rows: H (units x samples) = W (units x inputs) X, then the activation's
+// way back D (units x samples), and dW (units x inputs) = D X'. W, H and D lie as the results of products and serve as
+// left factors in place; X is bits, in both directions (fragments.cuh). Signs are exact in bfloat16 and W is split into
+// three parts, so the products are those of FP32. The bias is the weight of an input that is always +1.
+//
+// A warp has TILES tiles of 16 units, a team TEAM warps; only the sums for f and the verdict pass between them.
+//
+// A step at N = 30, WIDTH = 10, BATCH = 32 takes about 490 instructions of a warp (compiled for sm_90): 75 for 32 words
+// of threefry, 80 to make the factors X and X', 88 to split W, 60 for the activation and f, 75 for slopes, D and the
+// small gradients, 30 for the update, 33 shuffles and 32 products (24 forward, 8 back), which is little work for tensor
+// cores. A processor issues four instructions a cycle, logical ones at half that rate: at least 125 cycles a step.
+constexpr int INPUTS = N + BIAS;  // with the one that is always +1
+constexpr int BLOCKS = (INPUTS + 31) / 32;  // words, with the one that the bias may need for itself
+constexpr SlopeKind KIND = Act::kind;
+constexpr bool NEGATED = ACTIVATION == RELU;  // H of -X: its sign bit then says whether a unit is active, 0 included
+constexpr int PARTS = KIND != GENERAL && Loss::unit ? 1 : 3;  // of the left factor on the way back
+constexpr int SUBSETS = (BATCH + 31) / 32;  // the batch passes 32 samples at a time
+constexpr int SAMPLE_TILES = BATCH > 16 ? 4 : 2;  // that hold samples at all
+
+// Tiles of inputs in block w: tile m has bits 4 m ... 4 m + 3 and those 16 further. Loops over them go to 4, because
+// the compiler keeps arrays in registers only if it can unroll every loop by itself.
+DEVICE constexpr int input_tiles(int w) { return INPUTS - 32 * w >= 13 ? 4 : (INPUTS - 32 * w + 3) / 4; }
+
+struct Network {
+    float w[TILES][BLOCKS][4][4];  // [tile][block][tile of inputs] as D of fragments.cuh
+    float u[TILES][2];             // rows g and g + 8, in all lanes of the quad
+    float c;
+};
+
+// The place of w[tile][block][m][i].
+DEVICE int unit_of(int tile, int row) { return 16 * ((threadIdx.x / 32 % TEAM) * TILES + tile) + group_id() + 8 * row; }
+DEVICE int input_of(int block, int m, int e) { return 32 * block + 4 * m + quad_id() + 16 * e; }
+
+// Calls work(weight, param's place) for every weight of this lane that exists.
+template <class Work>
+DEVICE void for_each_weight(Network& net, const Work& work) {
+#pragma unroll
+    for (int tile = 0; tile < TILES; ++tile) {
+#pragma unroll
+        for (int block = 0; block < BLOCKS; ++block) {
+#pragma unroll
+            for (int m = 0; m < 4; ++m) {
+                if (m >= input_tiles(block)) continue;
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    const int unit = unit_of(tile, i / 2), input = input_of(block, m, i % 2);
+                    if (unit < WIDTH && input < INPUTS) work(net.w[tile][block][m][i], input * WIDTH + unit);
+                }
+            }
+        }
+    }
+}
+
+DEVICE void load_network(Network& net, const float* params) {
+    net = Network{};
+    for_each_weight(net, [&](float& weight, int place) { weight = params[place]; });  // b follows w, as input N
+#pragma unroll
+    for (int tile = 0; tile < TILES; ++tile) {
+#pragma unroll
+        for (int row = 0; row < 2; ++row) {
+            const int unit = unit_of(tile, row);
+            if (unit < WIDTH) net.u[tile][row] = params[AT_U + unit];
+        }
+    }
+    if (BIAS) net.c = params[AT_C];
+}
+
+DEVICE void save_network(Network& net, float* params) {
+    for_each_weight(net, [&](float& weight, int place) { params[place] = weight; });
+#pragma unroll
+    for (int tile = 0; tile < TILES; ++tile) {
+#pragma unroll
+        for (int row = 0; row < 2; ++row) {
+            const int unit = unit_of(tile, row);
+            if (unit < WIDTH && quad_id() == 0) params[AT_U + unit] = net.u[tile][row];
+        }
+    }
+    if (BIAS && threadIdx.x % (32 * TEAM) == 0) params[AT_C] = net.c;
+}
+
+// Keeps the compiler from holding the parts of all weights in registers while a network is evaluated; it has no room.
+DEVICE void forget_splits(Network& net) {
+#ifdef __CUDACC__
+#pragma unroll
+    for (int i = 0; i < (TILES * BLOCKS > 1 ? 16 * TILES * BLOCKS : 0); ++i) {
+        float& weight = net.w[i / (16 * BLOCKS)][i / 16 % BLOCKS][i / 4 % 4][i % 4];
+        asm volatile("" : "+f"(weight));
+    }
+#endif
+}
+
+// Whether all params of this lane are finite.
+DEVICE bool is_finite(const Network& net) {
+    float sum = net.c * 0.0f;
+#pragma unroll
+    for (int tile = 0; tile < TILES; ++tile) {
+        sum += net.u[tile][0] * 0.0f + net.u[tile][1] * 0.0f;
+#pragma unroll
+        for (int block = 0; block < BLOCKS; ++block) {
+#pragma unroll
+            for (int m = 0; m < 4; ++m) {
+                if (m >= input_tiles(block)) continue;
+#pragma unroll
+                for (int i = 0; i < 4; ++i) sum += net.w[tile][block][m][i] * 0.0f;
+            }
+        }
+    }
+    return sum == 0.0f;
+}
+
+// What the way back needs of the activation at H: H itself, or values and slopes where both are dear.
+struct Hidden {
+    float z[TILES][4][4];  // [tile][tile of samples]; values, if GENERAL; -H, if NEGATED
+    float slope[KIND == GENERAL ? TILES : 1][4][4];
+};
+
+DEVICE float value_of(const Hidden& hidden, int tile, int m, int i) {
+    const float z = hidden.z[tile][m][i];
+    return KIND == GENERAL ? z : Act::value(NEGATED ? -z : z);
+}
+
+// A lane's share of f: the units of its warp, for the sample that it drew. `x` holds the words of that sample.
+template <int M>
+DEVICE float forward(const Network& net, const u32 (&x)[BLOCKS], Hidden& hidden) {
+#pragma unroll
+    for (int tile = 0; tile < TILES; ++tile) {
+#pragma unroll
+        for (int m = 0; m < M; ++m) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) hidden.z[tile][m][i] = 0.0f;
+        }
+    }
+#pragma unroll
+    for (int block = 0; block < BLOCKS; ++block) {
+        u32 columns[4] = {};
+        if (block < WORDS) gather_words(x[block], columns);  // beyond, there is nothing but the bias
+#pragma unroll
+        for (int k = 0; k < 2; ++k) {
+            if (2 * k >= input_tiles(block)) continue;
+#pragma unroll
+            for (int tile = 0; tile < TILES; ++tile) {
+                u32 a[3][4];
+#pragma unroll
+                for (int r = 0; r < 4; ++r) {
+                    u32 parts[3] = {};
+                    const int from = 2 * k + r / 2;
+                    if (from < input_tiles(block)) {
+                        const float(&w)[4] = net.w[tile][block][from];
+                        split(w[2 * (r % 2)], w[2 * (r % 2) + 1], parts);
+                    }
+                    a[0][r] = parts[0], a[1][r] = parts[1], a[2][r] = parts[2];
+                }
+#pragma unroll
+                for (int part = 2; part >= 0; --part) {  // the small parts first
+#pragma unroll
+                    for (int m = 0; m < M; ++m) {
+                        mma_bf16(hidden.z[tile][m], a[part], sign_pair<NEGATED>(columns[m], 2 * k),
+                                 sign_pair<NEGATED>(columns[m], 2 * k + 1));
+                    }
+                }
+            }
+        }
+    }
+    float sums[8] = {};
+#pragma unroll
+    for (int tile = 0; tile < TILES; ++tile) {
+#pragma unroll
+        for (int m = 0; m < M; ++m) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                float& z = hidden.z[tile][m][i];
+                if (KIND == GENERAL) hidden.slope[tile][m][i] = Act::slope(z), z = Act::value(z);
+                sums[2 * m + i % 2] = fmaf(net.u[tile][i / 2], value_of(hidden, tile, m, i), sums[2 * m + i % 2]);
+            }
+        }
+    }
+    return scatter_sums(sums);
+}
+
+// The gradient of a batch, over its size, as far as it is known; that of w lacks the factor u of its unit. If the
+// batch passes at once, w moves as its gradient comes, which then needs no registers.
+struct Gradient {
+    float w[SUBSETS > 1 ? TILES : 1][BLOCKS][4][4];
+    float u[TILES][2];
+    float c;
+};
+
+// The slopes of the loss in f (a lane has that of its own sample) as each lane needs them.
+struct Slopes {
+    float g[8];         // of columns 8 m + 2q + e, at 2 m + e
+    u32 pairs[PARTS][4];  // the same as bfloat16, in parts; not if GENERAL
+};
+
+DEVICE void spread(float slope, Slopes& slopes) {
+    if (Loss::unit) {  // one part holds it: two lanes make a pair, which then travels as one word
+        const u32 own = __float_as_uint(slope) >> 16, other = __shfl_xor_sync(ALL, own, 4);
+        const u32 pair = lane_id() & 4 ? prmt<0x5410>(other, own) : prmt<0x5410>(own, other);
+#pragma unroll
+        for (int m = 0; m < 4; ++m) {
+            const u32 both = __shfl_sync(ALL, pair, 8 * m + quad_id());
+            slopes.g[2 * m] = __uint_as_float(both << 16), slopes.g[2 * m + 1] = __uint_as_float(both & 0xffff0000u);
+            if (PARTS == 1) slopes.pairs[0][m] = both;
+        }
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < 8; ++i) slopes.g[i] = __shfl_sync(ALL, slope, 4 * i + quad_id());
+    if (KIND == GENERAL) return;
+#pragma unroll
+    for (int m = 0; m < 4; ++m) {
+        u32 parts[3];
+        split(slopes.g[2 * m], slopes.g[2 * m + 1], parts);
+#pragma unroll
+        for (int part = 0; part < PARTS; ++part) slopes.pairs[part][m] = parts[part];
+    }
+}
+
+// Slope of the activation times slope of the loss, for the pair of samples of tile m in row 0 or 1 (g or g + 8).
+DEVICE void left_factor(const Hidden& hidden, const Slopes& slopes, int tile, int m, int row, u32 (&parts)[3]) {
+    const float low = hidden.z[tile][m][2 * row], high = hidden.z[tile][m][2 * row + 1];
+    if (KIND == GENERAL) {
+        const float(&slope)[4] = hidden.slope[tile][m];
+        split(slopes.g[2 * m] * slope[2 * row], slopes.g[2 * m + 1] * slope[2 * row + 1], parts);
+        return;
+    }
+    u32 mask;
+    if (NEGATED) mask = sign_masks(low, high);
+    else if (KIND == MASK) mask = sign_masks(0.0f - Act::slope(low), 0.0f - Act::slope(high));
+    else mask = sign_masks(Act::slope(low), Act::slope(high)) & SIGNS;
+#pragma unroll
+    for (int part = 0; part < PARTS; ++part) {
+        parts[part] = KIND == MASK ? slopes.pairs[part][m] & mask : slopes.pairs[part][m] ^ mask;
+    }
+}
+
+// Moves the weights of one tile of inputs; the factor u of each unit must still be the old one.
+DEVICE void move_weights(Network& net, int tile, int block, int m, const float (&gradient)[4], Update hidden) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const Update scaled = {hidden.keep, hidden.rate * (1.0f / BATCH) * net.u[tile][i / 2]};
+        net.w[tile][block][m][i] = move(net.w[tile][block][m][i], gradient[i], scaled);
+    }
+}
+
+// Adds 32 samples to the gradient.
+DEVICE void backward(Network& net, const u32 (&x)[BLOCKS], const Hidden& hidden, float slope, Gradient& gradient,
+                     Update update) {
+    constexpr int M = SAMPLE_TILES;
+    Slopes slopes;
+    spread(slope, slopes);
+    u32 a[TILES][PARTS][M / 2][4];
+#pragma unroll
+    for (int tile = 0; tile < TILES; ++tile) {
+#pragma unroll
+        for (int m = 0; m < M; ++m) {
+#pragma unroll
+            for (int row = 0; row < 2; ++row) {
+                u32 parts[3];
+                left_factor(hidden, slopes, tile, m, row, parts);
+#pragma unroll
+                for (int part = 0; part < PARTS; ++part) a[tile][part][m / 2][2 * (m % 2) + row] = parts[part];
+            }
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                float& sum = gradient.u[tile][i / 2];
+                sum = fmaf(slopes.g[2 * m + i % 2], value_of(hidden, tile, m, i), sum);
+            }
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < 2 * M; ++i) gradient.c += slopes.g[i];
+#pragma unroll
+    for (int block = 0; block < BLOCKS; ++block) {
+        u32 columns[4] = {};
+        if (block < WORDS) gather_words(transpose(x[block]), columns);
+#pragma unroll
+        for (int m = 0; m < 4; ++m) {
+            if (m >= input_tiles(block)) continue;
+            const int input = 32 * block + 4 * m + group_id() / 2 + 16 * (group_id() & 1);
+            const u32 ones = 32 * block + 32 <= INPUTS || input < INPUTS ? ONES : 0;  // zeros where there is no input
+            u32 b[M];
+#pragma unroll
+            for (int k = 0; k < M; ++k) b[k] = sign_pair<false>(columns[m], k, ones);
+#pragma unroll
+            for (int tile = 0; tile < TILES; ++tile) {
+                float once[4] = {};
+                float(&sum)[4] = SUBSETS > 1 ? gradient.w[SUBSETS > 1 ? tile : 0][block][m] : once;
+#pragma unroll
+                for (int k = 0; k < M / 2; ++k) {
+#pragma unroll
+                    for (int part = PARTS - 1; part >= 0; --part) {
+                        mma_bf16(sum, a[tile][part][k], b[2 * k], b[2 * k + 1]);
+                    }
+                }
+                if (SUBSETS == 1) move_weights(net, tile, block, m, sum, update);
+            }
+        }
+    }
+}
+
+DEVICE void move_network(Network& net, const Gradient& gradient, Update hidden, Update output) {
+#pragma unroll
+    for (int tile = 0; tile < TILES; ++tile) {
+        if (SUBSETS > 1) {
+#pragma unroll
+            for (int block = 0; block < BLOCKS; ++block) {
+#pragma unroll
+                for (int m = 0; m < 4; ++m) {
+                    if (m >= input_tiles(block)) continue;
+                    move_weights(net, tile, block, m, gradient.w[SUBSETS > 1 ? tile : 0][block][m], hidden);
+                }
+            }
+        }
+#pragma unroll
+        for (int row = 0; row < 2; ++row) {
+            const float sum = sum_over_quad(gradient.u[tile][row]) * (1.0f / BATCH);
+            if (unit_of(tile, row) < WIDTH) net.u[tile][row] = move(net.u[tile][row], sum, output);
+        }
+    }
+    const float sum = sum_over_quad(gradient.c) * (1.0f / BATCH);
+    if (BIAS) net.c = move(net.c, sum, output);
+}
+
+// Moves every param by lr tau, times the rate of its layer, times a standard normal.
+DEVICE void add_noise(Network& net, Key root, float lr, float tau) {
+    const float hidden = -(lr * RATE_HIDDEN) * tau, output = -(lr * RATE_OUTPUT) * tau;
+    const Key b = fold_in(root, 0), w = fold_in(root, BIAS), c = fold_in(root, 2), u = fold_in(root, 1 + 2 * BIAS);
+    for_each_weight(net, [&](float& weight, int place) {
+        const Key key = place < AT_B ? w : b;
+        weight = fmaf(hidden, random_normal(key, place < AT_B ? place : place - AT_B), weight);
+    });
+#pragma unroll
+    for (int tile = 0; tile < TILES; ++tile) {
+#pragma unroll
+        for (int row = 0; row < 2; ++row) {
+            const int unit = unit_of(tile, row);
+            if (unit < WIDTH) net.u[tile][row] = fmaf(output, random_normal(u, unit), net.u[tile][row]);
+        }
+    }
+    if (BIAS) net.c = fmaf(output, random_normal(c, 0), net.c);
+}

@@ -1,0 +1,185 @@
+"""From a program to a kernel: which of the two, its constants, and what it takes of the chip."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from paritylab import inits
+from paritylab.engines import lanes
+from paritylab.inits import Init
+from paritylab.setup import Setup
+
+KERNELS = Path(__file__).with_name("kernels")
+SOURCES = {
+    "threads": ("base", "threefry", "activations", "losses", "runs", "start", "threads"),
+    "tiles": ("base", "threefry", "activations", "losses", "runs", "start", "fragments", "tiles", "teams"),
+}
+MOST_INPUTS = 256
+MOST_SHARED = 227 * 1024  # bytes of shared memory a block may have (compute capability 9.0)
+SMALL_BATCH = 16  # below, tensor cores would multiply mostly zeros
+MOST_SUMS = 64  # pre-activations that a thread keeps in registers
+MOST_WEIGHTS = 144  # weights that it keeps there
+MOST_WARPS = 8  # of a team: with 255 registers a thread, as many as a processor holds
+STRETCH = 512  # steps between two looks at whether the launch is over
+
+Arguments = Mapping[str, Any]  # of lanes.pool_arguments
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A kernel and its constants: blocks of ``threads`` threads and ``shared`` bytes, in which ``teams`` teams train
+    a network each."""
+
+    kernel: str
+    constants: dict[str, Any]
+    threads: int
+    teams: int
+    shared: int
+
+    @property
+    def source(self) -> str:
+        """The whole CUDA source, in one piece: compiled kernels are cached by their text."""
+        return prelude(self.constants) + "".join(_text(name) for name in SOURCES[self.kernel])
+
+
+@functools.cache
+def _text(name: str) -> str:
+    return (KERNELS / f"{name}.cuh").read_text()
+
+
+def prelude(constants: Mapping[str, Any]) -> str:
+    """The constants as C++: numbers, names of kinds, and tuples as a function of the index."""
+    lines = [
+        "enum Family { MLP, NEURON, POLYNET };",
+        "enum ActivationKind { RELU, CLIP, POWER, ZIGZAG, TRIANGLE, POLYNOMIAL, SINUSOID, GELU };",
+        "enum LossKind { HINGE, SQUARE, LOGISTIC, CORRELATION, L1 };",
+        "enum StartLaw { DRAWS_NOTHING, DRAWS_UNIFORM, DRAWS_SIGNS };",
+    ]
+    for name, value in constants.items():
+        if isinstance(value, tuple):
+            chosen = "".join(f"i == {i} ? {_real(x)} : " for i, x in enumerate(value))
+            lines.append(f"constexpr int {name.upper()} = {len(value)};")
+            lines.append(f"static __device__ __forceinline__ constexpr float {name}(int i) {{ return {chosen}0.0f; }}")
+        elif isinstance(value, float):
+            lines.append(f"constexpr float {name} = {_real(value)};")
+        else:
+            lines.append(f"constexpr int {name} = {value if isinstance(value, str) else int(value)};")
+    return "\n".join(lines) + "\n"
+
+
+def _real(value: float) -> str:
+    return f"{float(np.float32(value)).hex()}f"
+
+
+def plan(program: Setup, arguments: Arguments, kernel: str | None = None, **tuning: int) -> Plan:
+    """The plan for a program.
+
+    An MLP may be put on the other ``kernel``. ``tuning`` may set ``warps`` (of a block), ``blocks`` (at least so many
+    on a processor), ``samples`` (at once, of ``threads``) and ``tiles`` (of sixteen units for a warp of ``tiles``).
+    """
+    kernel = kernel or kernel_of(arguments)
+    assert kernel is not None, "refusal() says so"
+    constants = _constants(program, arguments) | _start(program.learner.init, arguments)
+    if kernel == "threads":
+        samples = tuning.get("samples", samples_at_once(arguments))
+        column = 128 * param_count(arguments) * (2 if samples < arguments["batch"] else 1)
+        warps = tuning.get("warps", 1 if column > 2**13 else 4)
+        constants |= {"SAMPLES": samples, "WARPS": warps, "MIN_BLOCKS": tuning.get("blocks", 1)}
+        return Plan(kernel, constants, 32 * warps, 32 * warps, column * warps)
+    tiles = tuning.get("tiles", tiles_of_a_warp(arguments))
+    team = -(-arguments["width"] // (16 * tiles))
+    warps = tuning.get("warps", 4) if team == 1 else team
+    blocks = tuning.get("blocks", 4 if team == tiles == input_words(arguments) == 1 else 1)
+    constants |= {"TILES": tiles, "TEAM": team, "WARPS": warps, "MIN_BLOCKS": blocks}
+    return Plan(kernel, constants, 32 * warps, warps // team, 0)
+
+
+def _constants(program: Setup, arguments: Arguments) -> dict[str, Any]:
+    activation, numbers = arguments["activation"], tuple(arguments["activation_params"])
+    if activation == "clip" and numbers[0] == math.inf:
+        activation, numbers = "relu", ()
+    return {
+        "FAMILY": arguments["family"].upper(),
+        "N": arguments["n"],
+        "WIDTH": arguments["width"],
+        "BIAS": arguments["bias"],
+        "BATCH": arguments["batch"],
+        "ACTIVATION": activation.upper(),
+        "numbers": numbers,
+        "LOSS": arguments["loss"].upper(),
+        "LOSS_NUMBER": float((*arguments["loss_params"], 0.0)[0]),
+        "FLIPS": program.problem.noise > 0,
+        "NOISY": program.learner.optimiser.noise > 0,
+        "SCHEDULED": arguments["schedule"] is not None,
+        "RATE_HIDDEN": arguments["rates"][0],
+        "RATE_OUTPUT": arguments["rates"][1],
+        "DECAYS": arguments["decay_coupled"] != 0 or arguments["decay_plain"] != 0,
+        "DECAY_COUPLED": arguments["decay_coupled"],
+        "DECAY_PLAIN": arguments["decay_plain"],
+        "EVAL_EVERY": arguments["eval_every"],
+        "EVAL_SIZE": arguments["eval_size"],
+        "EVAL_FRESH": arguments["eval_fresh"],
+        "ALLOWED": arguments["allowed_errors"],
+        "CONSECUTIVE": arguments["consecutive"],
+        "STRETCH": max(1, min(STRETCH, 32 * STRETCH // arguments["batch"])),
+    }
+
+
+def start_law(law: Init) -> str | None:
+    """The kernel's name for a law of initial weights that it can draw by itself."""
+    laws = {inits.uniform().sample: "DRAWS_UNIFORM", inits.rademacher().sample: "DRAWS_SIGNS"}
+    return laws.get(law.sample) if lanes.draws_by_itself(law) else None
+
+
+def _start(law: Init, arguments: Arguments) -> dict[str, Any]:
+    n, width = arguments["n"], arguments["width"]
+    return {
+        "START_LAW": start_law(law) or "DRAWS_NOTHING",
+        "START_FIXED": law.fixed is not None,
+        "START_KEY": f"{law.fixed or 0}u",
+        "SCALE_HIDDEN": float(np.float32(law.scale(n, width))),
+        "SCALE_OUTPUT": float(np.float32(law.scale(width, 1))),
+    }
+
+
+def kernel_of(arguments: Arguments) -> str | None:
+    """Which kernel trains this, ``tiles`` or ``threads``; None where it does not fit on the chip."""
+    fits = arguments["width"] <= MOST_SUMS and shared_bytes(arguments) <= MOST_SHARED
+    if arguments["family"] != "mlp" or (arguments["batch"] < SMALL_BATCH and fits):
+        return "threads" if fits else None
+    return "tiles" if arguments["width"] <= 16 * MOST_WARPS * tiles_of_a_warp(arguments) else None
+
+
+def param_count(arguments: Arguments) -> int:
+    n, width, bias, mlp = arguments["n"], arguments["width"], int(arguments["bias"]), arguments["family"] == "mlp"
+    return (n + bias) * width + (width + bias) * mlp
+
+
+def samples_at_once(arguments: Arguments) -> int:
+    """How many samples of a batch a thread takes at a time."""
+    return min(arguments["batch"], max(1, min(8, MOST_SUMS // arguments["width"])))
+
+
+def shared_bytes(arguments: Arguments) -> int:
+    """What a warp of the kernel ``threads`` needs: the params of 32 networks, and their gradients if in parts."""
+    parts = 2 if samples_at_once(arguments) < arguments["batch"] else 1
+    return 128 * parts * param_count(arguments)
+
+
+def input_words(arguments: Arguments) -> int:
+    """Words that hold the inputs and the one of the bias, which is always 1."""
+    return -(-(arguments["n"] + int(arguments["bias"])) // 32)
+
+
+def tiles_of_a_warp(arguments: Arguments) -> int:
+    """How many tiles of sixteen units a warp of the kernel ``tiles`` takes: no more than needed, if they fit."""
+    most = max(1, min(4, MOST_WEIGHTS // (16 * input_words(arguments))))
+    needed = -(-arguments["width"] // 16)
+    return next((tiles for tiles in (1, 2, 3, 4) if tiles == most or needed <= tiles), most)

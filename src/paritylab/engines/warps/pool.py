@@ -1,0 +1,166 @@
+"""The rows of a program on a GPU: a table of runs, and launches that train those which are under way."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from paritylab.engines import lanes
+from paritylab.engines.warps import device as devices
+from paritylab.engines.warps.plan import param_count, plan, start_law
+from paritylab.engines.work import Outcomes, Rows, initial_params
+from paritylab.records import SOLVED, Records
+from paritylab.setup import Setup
+
+EMPTY, ACTIVE = -2, -1  # beside the final statuses
+CALL_SECONDS = 0.2  # at most, about
+FIRST_BUDGET, MOST_BUDGET = 256, 2**30  # steps of a team in one launch
+MOST_ROWS, MOST_BYTES = 2**18, 2**31
+START_ROWS = 2**14  # whose params the host draws at a time
+START_BLOCKS = 1024  # in which the GPU does
+COLUMNS = ("params", "key", "lr", "noise", "flip", "mask", "max_steps", "step", "streak", "status", "accuracy", "loss")
+"""In the order of ``struct Table`` of the kernels, which goes on with schedule, order, taken and idle."""
+
+
+class WarpsPool:
+    """A table of runs of one program. ``tuning`` is that of :func:`plan`."""
+
+    def __init__(
+        self,
+        program: Setup,
+        longest: int,
+        runs: int,
+        keep_params: bool = False,
+        device: devices.Device | None = None,
+        **tuning: Any,
+    ) -> None:
+        found = device or devices.current()
+        assert found is not None, "choose() offers this engine only where there is a GPU"
+        self._device = found
+        self._program = program
+        self._keep = keep_params
+        self._arguments = lanes.pool_arguments(program, longest)
+        self._plan = plan(program, self._arguments, **tuning)
+        self._kernels = found.kernels(self._plan)
+        params = param_count(self._arguments)
+        self.slots = max(1, min(runs, MOST_ROWS, MOST_BYTES // (4 * params)))
+        self._make_table(params)
+        self._status = np.full(self.slots, EMPTY, np.int32)
+        self._step = np.zeros(self.slots, np.int32)
+        self._tag = np.zeros(self.slots, np.int64)
+        self._budget = FIRST_BUDGET
+        self.model_steps = 0
+        self.kernel_seconds = 0.0
+
+    def _make_table(self, params: int) -> None:
+        rows, words = self.slots, self._program.problem.words
+        shapes: dict[str, tuple[tuple[int, ...], Any]] = {
+            "params": ((rows, params), np.float32),
+            "key": ((rows, 2), np.uint32),
+            "flip": ((rows,), np.uint32),
+            "mask": ((rows, words), np.uint32),
+            **dict.fromkeys(("lr", "noise", "accuracy", "loss"), ((rows,), np.float32)),
+            **dict.fromkeys(("max_steps", "step", "streak", "status", "order"), ((rows,), np.int32)),
+            "taken": ((1,), np.uint32),
+            "idle": ((1,), np.uint32),
+        }
+        self._table = {name: self._device.zeros(shape, dtype) for name, (shape, dtype) in shapes.items()}
+        schedule = self._arguments["schedule"]
+        self._table["schedule"] = self._device.array(np.ones(1, np.float32) if schedule is None else schedule)
+        names = (*COLUMNS, "schedule", "order", "taken", "idle")
+        addresses = [self._device.address(self._table[name]) for name in names]
+        self._addresses = self._device.array(np.array(addresses, np.uint64))
+
+    @property
+    def room(self) -> int:
+        return int(np.sum(self._status == EMPTY))
+
+    @property
+    def busy(self) -> bool:
+        return bool(np.any(self._status == ACTIVE))
+
+    def load(self, rows: Rows) -> None:
+        where = np.flatnonzero(self._status == EMPTY)[: len(rows)]
+        for name in ("key", "lr", "noise", "flip", "mask", "max_steps"):
+            self._put(name, where, getattr(rows, name))
+        for name in ("step", "streak"):
+            self._put(name, where, np.zeros(len(where)))
+        self._start(where, rows.key)
+        self._status[where], self._step[where], self._tag[where] = ACTIVE, 0, rows.tag
+
+    def _put(self, name: str, where: np.ndarray, values: np.ndarray) -> None:
+        column = self._table[name]
+        column[self._device.array(where)] = self._device.array(np.asarray(values, column.dtype))
+
+    def _get(self, name: str, where: np.ndarray) -> np.ndarray:
+        return self._device.numpy(self._table[name][self._device.array(where)])
+
+    def _start(self, where: np.ndarray, keys: np.ndarray) -> None:
+        """Initial params, drawn by the GPU where it knows the law."""
+        if start_law(self._program.learner.init):
+            self._table["order"][: len(where)] = self._device.array(where.astype(np.int32))
+            self._kernels.start(START_BLOCKS, self._addresses, len(where))
+            return
+        names = ("w", "b") if self._arguments["bias"] else ("w",)
+        for i in range(0, len(where), START_ROWS):
+            part = slice(i, i + START_ROWS)
+            layers, count = initial_params(self._program, keys[part]), len(keys[part])
+            arrays = [np.asarray(layer[name], np.float32).reshape(count, -1) for layer in layers for name in names]
+            self._put("params", where[part], np.concatenate(arrays, axis=1))
+
+    def advance(self, more: bool) -> Outcomes:
+        active = np.flatnonzero(self._status == ACTIVE)
+        order = active[np.argsort(-self._step[active], kind="stable")]  # runs under way come first
+        self._table["order"][: len(order)] = self._device.array(order.astype(np.int32))
+        for name in ("taken", "idle"):
+            self._table[name][:] = 0
+        teams = self._plan.teams
+        blocks = min(self._kernels.most, -(-len(order) // teams))
+        quota = max(1, blocks * teams // 4) if more else 2**30
+        self._table["status"][:] = ACTIVE
+        start = time.perf_counter()
+        self._kernels.train(blocks, self._addresses, len(order), self._budget, quota)
+        step = self._device.numpy(self._table["step"])
+        seconds = time.perf_counter() - start
+        self.kernel_seconds += seconds
+        status = self._device.numpy(self._table["status"])
+        self.model_steps += int(np.sum(step[active] - self._step[active], dtype=np.int64))
+        self._step = step
+        self._adapt(seconds, limited=bool(np.any(status[active] == ACTIVE)))
+        return self._collect(active[status[active] >= 0], status)
+
+    def _adapt(self, seconds: float, limited: bool) -> None:
+        if limited and seconds < CALL_SECONDS / 2:
+            self._budget = min(MOST_BUDGET, self._budget * (8 if seconds < CALL_SECONDS / 16 else 2))
+        elif seconds > CALL_SECONDS:
+            self._budget = max(1, self._budget // 2)
+
+    def _collect(self, ended: np.ndarray, status: np.ndarray) -> Outcomes:
+        """The outcomes of these rows, which become empty."""
+        if len(ended) == 0 and not self._keep:
+            return Outcomes(Records.empty())
+        status, steps = status[ended], self._step[ended]
+        self._status[ended] = EMPTY
+        t_c = np.where(status == SOLVED, steps, -1)
+        accuracy, loss = self._get("accuracy", ended), self._get("loss", ended)
+        records = Records(self._tag[ended], status, t_c, steps, accuracy, loss)
+        return Outcomes(records, self._params(self._get("params", ended)) if self._keep else None)
+
+    def _params(self, rows: np.ndarray) -> Any:
+        """Rows of params in the network's own structure."""
+        arguments = self._arguments
+        n, width, bias, mlp = (arguments[name] for name in ("n", "width", "bias", "family"))
+        shapes: list[dict[str, tuple[int, ...]]] = [{"w": (n, width), "b": (width,)}]
+        if mlp == "mlp":
+            shapes.append({"w": (width, 1), "b": (1,)})
+        layers, at = [], 0
+        for layer in shapes:
+            layers.append({})
+            for name, shape in layer.items():
+                if name == "w" or bias:
+                    size = int(np.prod(shape))
+                    layers[-1][name] = rows[:, at : at + size].reshape(-1, *shape)
+                    at += size
+        return layers

@@ -1,0 +1,192 @@
+"""The GPU engine's kernels, emulated on the CPU: every exchange between lanes happens as CUDA defines it."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+from dataclasses import replace
+from types import SimpleNamespace
+
+import jax
+import numpy as np
+import pytest
+from warps.cases import CASES, assert_follows_oracle, train
+from warps.emulator import Emulator
+
+import paritylab as pl
+from paritylab import engines
+from paritylab.engines import Job, choose, lanes, warps
+from paritylab.engines.curves import curves
+from paritylab.engines.warps import device as devices
+from paritylab.engines.warps import pool as pools
+from paritylab.engines.warps.plan import _text, prelude
+from paritylab.errors import InvalidInput
+from paritylab.records import CENSORED, COLUMNS, DIVERGED, SOLVED, Records
+
+pytestmark = pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
+built = pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
+SEED = 5
+
+
+@pytest.fixture(scope="module")
+def emulator(tmp_path_factory) -> Emulator:
+    return Emulator(tmp_path_factory.mktemp("kernels"))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_run_follows_the_oracle(name, emulator):
+    assert_follows_oracle(name, emulator)
+
+
+# Whole runs -----------------------------------------------------------------------------------------------------
+
+# 7 divides neither 150 nor 400; some runs are solved, some not.
+PROTOCOL = pl.Protocol(max_steps=150, eval_every=7, eval_size=70)
+WHOLE = {
+    "lane": pl.Setup(pl.Parity(10, 3), pl.Learner(pl.MLP(10), optimiser=pl.SGD(0.3), batch=8), PROTOCOL),
+    "warp": pl.Setup(pl.Parity(10, 3), pl.Learner(pl.MLP(10), optimiser=pl.SGD(0.5)), PROTOCOL),
+    "team": pl.Setup(pl.Parity(10, 3), pl.Learner(pl.MLP(20), optimiser=pl.SGD(0.5)), PROTOCOL),
+}
+TUNING = {"lane": {}, "warp": {}, "team": {"tiles": 1}}
+
+
+def same(left: Records, right: Records) -> bool:
+    return all(np.array_equal(getattr(left, name), getattr(right, name), equal_nan=True) for name in COLUMNS)
+
+
+@built
+@pytest.mark.parametrize("kind", WHOLE)
+@pytest.mark.parametrize("strict", [True, False])
+def test_records_are_those_of_lanes(kind, strict, emulator):
+    """Rounding differs, so that a run can be solved at another check; here no more than one in eight may."""
+    setup = WHOLE[kind]
+    if not strict:
+        setup = replace(setup, protocol=replace(PROTOCOL, threshold=0.85, consecutive=2, fresh=True))
+    longer = replace(setup, protocol=replace(setup.protocol, max_steps=400))
+    other = replace(setup, problem=pl.Parity(10, support=(3, 5)))
+    jobs = [Job(setup, SEED, np.arange(20)), Job(longer, SEED, np.arange(20, 30)), Job(other, SEED, np.arange(10))]
+    got = train(jobs, emulator, **TUNING[kind]).records
+    want, _ = engines.final_params(jobs, "lanes")
+    assert {SOLVED, CENSORED} <= set(want.status)
+    alike = (got.status == want.status) & (got.t_c == want.t_c)
+    assert alike.mean() >= 7 / 8
+    np.testing.assert_allclose(got.accuracy[alike], want.accuracy[alike], atol=2 / 70)
+    assert np.median(np.abs(got.loss - want.loss)) < 1e-4
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_records_do_not_depend_on_company_or_interruptions(kind, emulator, monkeypatch):
+    jobs = [Job(replace(WHOLE[kind], protocol=replace(PROTOCOL, max_steps=most)), SEED, np.arange(most, most + 12))
+            for most in (60, 150)]  # fmt: skip
+    whole = train(jobs, emulator, **TUNING[kind])
+    monkeypatch.setattr(pools, "FIRST_BUDGET", 1)
+    monkeypatch.setattr(pools, "CALL_SECONDS", 0.0)  # the budget never grows
+    sliced = train(jobs, emulator, **TUNING[kind])
+    monkeypatch.setattr(pools, "MOST_ROWS", 5)  # runs wait for rows
+    few = train(jobs, emulator, **TUNING[kind])
+    for other in (sliced, few):
+        assert same(other.records, whole.records)
+        assert all(map(np.array_equal, jax.tree.leaves(other.params), jax.tree.leaves(whole.params)))
+
+
+@pytest.mark.parametrize("batch", [8, 32])
+def test_divergence_is_seen_and_rates_are_the_runs_own(batch, emulator):
+    learner = pl.Learner(pl.MLP(8), loss="square", batch=batch)
+    jobs = [
+        Job(pl.Setup(pl.Parity(10, 2), replace(learner, optimiser=pl.SGD(lr)), replace(PROTOCOL, max_steps=30)), 0, [3])
+        for lr in (1e30, 1e-3, 0.0)
+    ]
+    outcomes = train(jobs, emulator)
+    assert outcomes.records.status.tolist() == [DIVERGED, CENSORED, CENSORED]
+    assert outcomes.records.steps.tolist() == [7, 30, 30]
+    assert np.isnan(outcomes.records.loss).tolist() == [True, False, False]
+    assert outcomes.records.accuracy[0] == 0
+    moved = [np.abs(leaf[1] - leaf[2]).max() for leaf in jax.tree.leaves(outcomes.params)]
+    assert 0 < max(moved) < 0.1
+
+
+@built
+@pytest.mark.parametrize("law", ["fixed:3000000000 xavier", "rademacher", "kaiming"])
+def test_runs_start_from_the_weights_of_lanes(law, emulator):
+    learner = pl.Learner(pl.MLP(3), init=law, optimiser=pl.SGD(0.0), batch=2)
+    setup = pl.Setup(pl.Parity(4, 2), learner, pl.Protocol(max_steps=1, eval_size=8))
+    jobs = [Job(setup, 2**32 - 1, np.array([0, 1, 2**32 - 1]))]
+    _, want = engines.final_params(jobs, "lanes")
+    assert all(map(np.array_equal, jax.tree.leaves(train(jobs, emulator).params), jax.tree.leaves(want)))
+
+
+# Parts ----------------------------------------------------------------------------------------------------------
+
+PROBE = """
+extern "C" void draws(const u32* key, int count, u32* words, float* normals) {
+    for (int i = 0; i < count; ++i) {
+        words[i] = random_bits(fold_in({key[0], key[1]}, 7), i);
+        normals[i] = random_normal(fold_in({key[0], key[1]}, 7), i);
+    }
+}
+"""
+
+
+def test_random_numbers_are_those_of_jax(emulator):
+    constants = {"FAMILY": "MLP", "N": 1, "WIDTH": 1, "BIAS": 1}
+    library = emulator.library(prelude(constants) + _text("base") + _text("threefry") + PROBE)
+    key, count = np.array([17, 4_000_000_000], np.uint32), 20_000
+    words, normals = np.zeros(count, np.uint32), np.zeros(count, np.float32)
+    at = [ctypes.c_void_p(array.ctypes.data) for array in (key, words, normals)]
+    library.draws(at[0], count, at[1], at[2])
+    folded = jax.random.fold_in(jax.random.wrap_key_data(key), 7)
+    assert np.array_equal(words, jax.random.bits(folded, (count,)))
+    np.testing.assert_allclose(normals, jax.random.normal(folded, (count,)), rtol=2e-6, atol=1e-6)
+
+
+MISTAKES = {
+    "lanes diverge": "if (threadIdx.x < 5) __syncwarp();\n    __shfl_sync(0xffffffffu, 1, 0);",
+    "never come": "if (threadIdx.x > 0) __syncthreads();",
+    "shared memory": "float* s = emulator::shared_memory; s[threadIdx.x + 1] = 0;",
+    "an array": "rows->idle[1] = 0;",
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_the_emulator_notices_mistakes(mistake, tmp_path):
+    head = "struct Table { unsigned* idle; };\nvoid start(const Table*, int) {}\n"
+    body = f"void train(const Table* rows, int, int, int) {{\n{MISTAKES[mistake]}\n}}\n"
+    plan = SimpleNamespace(source=head + body, threads=32, shared=4 * 32)
+    emulator = Emulator(tmp_path)
+    array = emulator.array(np.zeros(1, np.uint32))
+    table = emulator.array(np.array([emulator.address(array)], np.uint64))
+    with pytest.raises(AssertionError, match=mistake):
+        emulator.kernels(plan).train(1, table, 0, 0, 0)
+
+
+# The choice -----------------------------------------------------------------------------------------------------
+
+
+def test_where_there_is_a_gpu_it_is_chosen(emulator, monkeypatch):
+    monkeypatch.setattr(devices, "current", lambda: emulator)
+    assert choose(WHOLE["warp"]) == choose(WHOLE["warp"], "warps") == "warps"
+    assert engines.label("warps") == "warps_emulated_GPU"
+    finite = replace(WHOLE["warp"], problem=pl.Parity(10, 3, sample=100))
+    assert choose(finite) != "warps"
+    with pytest.raises(InvalidInput, match="'warps' cannot train this: it has no finite samples"):
+        choose(finite, "warps")
+    result = pl.sweep([WHOLE["warp"]], 8, engine="warps")[0]
+    assert same(result.records, train([Job(WHOLE["warp"], 0, np.arange(8))], emulator).records)
+
+
+def test_without_one_it_cannot_be_had(monkeypatch):
+    monkeypatch.setattr(devices, "current", lambda: None)
+    assert choose(WHOLE["warp"]) != "warps"
+    with pytest.raises(InvalidInput, match="needs an NVIDIA GPU"):
+        choose(WHOLE["warp"], "warps")
+    with pytest.raises(InvalidInput, match="no curves"):
+        curves(WHOLE["warp"], [10], engine="warps")
+
+
+@pytest.mark.parametrize(
+    ("network", "n", "why"),
+    [(pl.MLP((5, 5)), 9, "more than one hidden layer"), (pl.MLP(5), 257, "at most 256 inputs"),
+     (pl.MLP(1000), 30, "does not fit"), (pl.PolyNet(70), 30, "does not fit"), (pl.MLP(5, "tanh"), 9, "tanh")],
+)  # fmt: skip
+def test_what_it_cannot_train_is_refused_with_a_reason(network, n, why):
+    assert why in warps.refusal(pl.Setup(pl.Parity(n, 2), pl.Learner(network)))

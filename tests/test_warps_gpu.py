@@ -1,0 +1,72 @@
+"""The GPU engine on a real GPU, against the oracle, the other engines and compute-sanitizer."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from warps import cases
+
+import paritylab as pl
+from paritylab.engines import Job, final_params, lanes
+from paritylab.engines.warps import device as devices
+from paritylab.engines.warps import pool as pools
+from paritylab.records import COLUMNS, SOLVED
+
+pytestmark = pytest.mark.skipif(devices.current() is None, reason="no GPU, or no CuPy")
+SEED = 7
+W1 = pl.Setup(pl.Parity(30, 3), pl.Learner(optimiser=pl.SGD(1.0)), pl.Protocol(max_steps=10_000, eval_size=128))
+KINDS = {
+    "warp": W1,
+    "team": replace(W1, learner=replace(W1.learner, network=pl.MLP(100))),
+    "lane": replace(W1, learner=replace(W1.learner, batch=8, optimiser=pl.SGD(0.3))),
+}
+
+
+@pytest.mark.parametrize("name", cases.CASES)
+def test_a_run_follows_the_oracle(name):
+    cases.assert_follows_oracle(name, devices.current())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_times_are_distributed_as_those_of_another_engine(kind):
+    """The medians and tenth percentiles of 2,000 runs agree to a tenth: four standard errors or more."""
+    jobs = [Job(KINDS[kind], SEED, np.arange(2000))]
+    got = cases.train(jobs, devices.current()).records
+    want, _ = final_params(jobs, "jax" if lanes.kernel() is None else "lanes")
+    assert np.mean(got.status == SOLVED) == pytest.approx(np.mean(want.status == SOLVED), abs=0.02)
+    times = [np.where(records.status == SOLVED, records.t_c, 10**9) for records in (got, want)]
+    for q in (10, 50):
+        left, right = (np.percentile(t, q) for t in times)
+        assert left == pytest.approx(right, rel=0.1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_records_do_not_depend_on_company_or_interruptions(kind, monkeypatch):
+    jobs = [Job(KINDS[kind], SEED, np.arange(500))]
+    whole = cases.train(jobs, devices.current())
+    monkeypatch.setattr(pools, "FIRST_BUDGET", 40)
+    monkeypatch.setattr(pools, "CALL_SECONDS", 0.0)
+    monkeypatch.setattr(pools, "MOST_ROWS", 77)
+    sliced = cases.train(jobs, devices.current())
+    for name in COLUMNS:
+        assert np.array_equal(getattr(whole.records, name), getattr(sliced.records, name)), name
+    assert all(map(np.array_equal, jax.tree.leaves(whole.params), jax.tree.leaves(sliced.params)))
+
+
+@pytest.mark.skipif(shutil.which("compute-sanitizer") is None, reason="compute-sanitizer is not installed")
+@pytest.mark.parametrize("tool", ["memcheck", "racecheck", "synccheck"])
+def test_compute_sanitizer_finds_nothing(tool):
+    names = ["lane: batch in parts", "warp: 31 inputs, batch 32", "team: three, 64 inputs"]
+    script = Path(cases.__file__)
+    command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", sys.executable, str(script), *names]
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]

@@ -1,0 +1,135 @@
+"""What the kernels of the engine ``warps`` are tried on, and how: the same for the emulator and a GPU.
+
+``python cases.py [name ...]`` tries cases (all unless said) on the GPU without pytest, say under compute-sanitizer.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+import paritylab as pl
+from paritylab.engines import Job, lanes, loop
+from paritylab.engines.warps import WarpsPool, device
+from paritylab.engines.work import Outcomes, Queue, initial_params, start_keys
+from paritylab.records import Records
+from paritylab.rng import run_keys
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import oracle
+
+SEED, RUN = 3, 11
+POINTS = (1, 2, 3, 7, 33)  # updates after which params are compared
+TOLERANCE = 1e-4  # relative to the largest param, in float32
+
+Case = tuple[pl.Setup, dict[str, Any]]  # and the plan's tuning
+
+
+def case(network: Any, n: int, batch: int, loss: str = "hinge", flips: float = 0.0, **sgd: Any) -> pl.Setup:
+    learner = pl.Learner(network, loss=loss, optimiser=pl.SGD(**{"lr": 0.05, **sgd}), batch=batch)
+    return pl.Setup(pl.Parity(n, min(n, 2), noise=flips), learner)
+
+
+EVERYTHING = {"flips": 0.3, "schedule": "steps:2,0.5,20,2", "rates": (2, 0.5), "weight_decay": 0.1, "noise": 0.1}
+FROZEN = {"schedule": "cosine:40", "rates": (1, 0), "weight_decay": 0.02, "decay_form": "plain"}
+CASES: dict[str, Case] = {
+    "lane: one input": (case(pl.MLP(1), 1, 1), {}),
+    "lane: 31 inputs, batch 1": (case(pl.MLP(10), 31, 1), {}),
+    "lane: 33 inputs, batch 8": (case(pl.MLP(10, "gelu"), 33, 8, "logistic:2"), {}),
+    "lane: no biases, everything": (case(pl.MLP(7, bias=False), 32, 5, **EVERYTHING), {}),
+    "lane: everything": (case(pl.MLP(7), 9, 5, **EVERYTHING), {}),
+    "lane: a frozen layer": (case(pl.MLP(5), 9, 3, **FROZEN), {}),
+    "lane: batch in parts": (case(pl.MLP(16, "zigzag:3"), 20, 13, "square"), {"samples": 4}),
+    "neuron relu6": (case(pl.Neuron("relu6"), 7, 6), {}),
+    "neuron power": (case(pl.Neuron("power:3"), 7, 6, "square", lr=0.01), {}),
+    "neuron oscillating": (case(pl.Neuron("oscillating:3"), 40, 6, "l1", lr=0.01), {}),
+    "neuron infinite-zigzag": (case(pl.Neuron("infinite-zigzag:2"), 100, 32, "correlation"), {}),
+    "neuron sinusoid": (case(pl.Neuron("sinusoid:3,2"), 256, 6, "logistic", lr=1e-3), {}),
+    "polynet": (case(pl.PolyNet(3), 64, 33, "hinge:0.3"), {}),
+    "polynet, gradient noise": (case(pl.PolyNet(2), 9, 6, noise=0.1), {}),
+    "warp: one input": (case(pl.MLP(1), 1, 16), {}),
+    "warp: batch 1": (case(pl.MLP(5, "clipped-relu"), 7, 1, "l1"), {"kernel": "tiles"}),
+    "warp: 31 inputs, batch 32": (case(pl.MLP(10), 31, 32), {}),
+    "warp: 32 inputs, batch 33": (case(pl.MLP(16, "relu6"), 32, 33, "correlation"), {}),
+    "warp: two tiles, 33 inputs, batch 100": (case(pl.MLP(17, "zigzag:3"), 33, 100, "square"), {}),
+    "warp: 8 inputs": (case(pl.MLP(10), 8, 16, "logistic"), {}),
+    "warp: 100 inputs": (case(pl.MLP(10, "sinusoid:2"), 100, 32, "square", lr=0.01), {}),
+    "warp: power": (case(pl.MLP(10, "power:2"), 12, 32, "l1", lr=0.01), {}),
+    "warp: oscillating, batch 8": (case(pl.MLP(10, "oscillating:3"), 12, 8, lr=0.01), {"kernel": "tiles"}),
+    "warp: no biases, everything": (case(pl.MLP(10, bias=False), 32, 20, **EVERYTHING), {}),
+    "warp: everything": (case(pl.MLP(10), 20, 20, **EVERYTHING), {}),
+    "team: three, 64 inputs": (case(pl.MLP(40, "infinite-zigzag:2"), 64, 32, "hinge:0.3"), {"tiles": 1}),
+    "team: two, width 100": (case(pl.MLP(100), 30, 32), {}),
+    "team: several products": (case(pl.MLP(40, "gelu"), 20, 40, "logistic"), {"tiles": 2}),
+    "team: a frozen layer": (case(pl.MLP(20), 9, 16, **FROZEN), {"tiles": 1}),
+}
+
+
+def train(jobs: Sequence[Job], where: Any, **options: Any) -> Outcomes:
+    """The outcomes of all runs, in order, through a pool on this device."""
+    queue = Queue(jobs)
+    longest = max(job.setup.protocol.max_steps for job in jobs)
+    pool = WarpsPool(jobs[0].setup.program, longest, len(queue), keep_params=True, device=where, **options)
+    parts = [part for part in loop.train(queue, pool) if len(part.records)]
+    records = Records.concatenate([part.records for part in parts])
+    order = records.run.argsort()
+    params = jax.tree.map(lambda *leaves: np.concatenate(leaves)[order], *(part.params for part in parts))
+    assert pool.model_steps == records.steps.sum()
+    return Outcomes(queue.named(records.take(order)), params)
+
+
+def start(setup: pl.Setup) -> Any:
+    """Initial params, by the native kernel where there is one: JAX would compile for seconds."""
+    network, law = setup.learner.network, setup.learner.init
+    keys = run_keys(np.array([SEED]), np.array([RUN]))
+    if lanes.kernel() is None:
+        params = initial_params(setup.program, keys)
+    else:
+        sizes = (*getattr(network, "widths", [getattr(network, "degree", 1)]), *[1] * isinstance(network, pl.MLP))
+        params = lanes.drawn_layers(law, (setup.problem.n, *sizes), start_keys(law, keys))
+        names = ("w", "b") if getattr(network, "bias", True) else ("w",)
+        params = [{name: layer[name] for name in names} for layer in params]
+    return jax.tree.map(lambda leaf: np.asarray(leaf[0]), params)
+
+
+def assert_follows_oracle(name: str, where: Any) -> None:
+    """Runs of several lengths that share one seed and number have the params, accuracy and loss of the oracle."""
+    setup, tuning = CASES[name]
+    never = pl.Protocol(eval_every=2, eval_size=40, consecutive=10**6)
+    setup = replace(setup, protocol=never)
+    lengths = [replace(setup, protocol=replace(never, max_steps=t)) for t in POINTS]
+    outcomes = train([Job(each, SEED, np.array([RUN])) for each in lengths], where, **tuning)
+    assert outcomes.records.steps.tolist() == list(POINTS)
+    expected = oracle.train(setup, SEED, RUN, start(setup), max(POINTS))
+    for i, t in enumerate(POINTS):
+        got = jax.tree.map(lambda leaf, i=i: leaf[i], outcomes.params)
+        scale = max(np.abs(leaf).max() for leaf in oracle.leaves(expected[t - 1]))
+        for g, w in zip(oracle.leaves(got), oracle.leaves(expected[t - 1]), strict=True):
+            np.testing.assert_allclose(g, w, rtol=0, atol=TOLERANCE * scale, err_msg=f"after {t} updates")
+        accuracy, loss = oracle.evaluate(setup, SEED, RUN, got, t)
+        assert abs(outcomes.records.accuracy[i] - accuracy) < 1e-6
+        assert abs(outcomes.records.loss[i] - loss) < 1e-5 * max(1, abs(loss))
+
+
+def main() -> None:
+    gpu = device.current()
+    assert gpu is not None, "no GPU, or no CuPy"
+    failed = 0
+    for name in sys.argv[1:] or CASES:
+        try:
+            assert_follows_oracle(name, gpu)
+            print("ok    ", name, flush=True)
+        except AssertionError as error:
+            failed += 1
+            print("FAILED", name, "".join(str(error).splitlines(keepends=True)[:8]), flush=True)
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()
