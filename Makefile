@@ -7,7 +7,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*)
 # The engine and BLAS choose their own threads; more test processes than cores only slow each other down.
 WORKERS ?= 2
 
-.PHONY: setup demo test lint bench clean
+.PHONY: setup demo test soak lint bench clean
 setup: $(READY)
 
 $(VENV)/made:
@@ -24,6 +24,13 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+# Faults of every kind for an hour; docs/reliability.md shows the counts.
+SECONDS ?= 3600
+SEED ?= 0
+soak: $(READY)
+	PYTHONPATH=tests $(BIN)/python -m faults.soak --seconds $(SECONDS) --seed $(SEED) --json docs/data/reliability.json
+	PYTHONPATH=tests $(BIN)/python -m faults.soak --markdown
 
 lint: $(READY)
 	$(BIN)/ruff check .

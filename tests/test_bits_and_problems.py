@@ -173,7 +173,7 @@ def test_labels_are_flipped_at_the_rate_asked_for(noise):
         ({"n": 5, "k": 3, "support": (0, 1)}, "k=3 contradicts"),
         ({"n": 5, "k": 2, "noise": -0.1}, "noise must be a probability"),
         ({"n": 5, "k": 2, "noise": 1.1}, "noise must be a probability"),
-        ({"n": 5, "k": 2, "noise": math.nan}, "noise must be a probability"),
+        ({"n": 5, "k": 2, "noise": math.nan}, "noise must be a finite number"),
         ({"n": 5, "k": 2, "sample": 0}, "at least 1 example"),
         ({"n": 5, "k": 2, "replacement": True}, "needs a finite sample"),
     ],

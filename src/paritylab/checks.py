@@ -19,6 +19,9 @@ from paritylab.networks.activations import Activation
 Function = Callable[..., Any]
 Shape = tuple[int, ...]
 
+MOST_WEIGHTS = 2**40
+"""Beyond, JAX cannot even number the random words of many starts."""
+
 
 def check(setup: Any) -> None:
     """Try every part of a Setup; InvalidInput names the function that fails or returns what cannot be trained."""
@@ -35,6 +38,8 @@ def check(setup: Any) -> None:
     x = _tried("the inputs", lambda: problem.signs(jnp.zeros(drawn.shape, drawn.dtype), problem.mask))
     where = f"network {type(learner.network).__name__} on inputs of shape {shape}"
     params = _tried(where, lambda: network.init(key, problem.n, law))
+    weights = sum(leaf.size for leaf in jax.tree.leaves(params))
+    require(weights <= MOST_WEIGHTS, f"{where} has more than 2^40 weights")
     f = _tried(where, network.apply, params, x)
     require(_is(f, _floats((learner.batch,))), f"{where} must return {_floats((learner.batch,))[2]}, not {_said(f)}")
     _tried("the loss", loss, f, f)
@@ -43,7 +48,8 @@ def check(setup: Any) -> None:
     if not setup.functions:
         return
     gradient = _tried("the gradient", jax.grad(lambda p, x, y: jnp.mean(loss(network.apply(p, x), y))), params, x, f)
-    name = f"optimiser {specs.name(getattr(optimiser, 'transformation', optimiser))}"
+    rule = getattr(optimiser, "transformation", None)
+    name = f"optimiser {specs.name(optimiser if rule is None else rule.update)}"
     moved = _tried(name, lambda g, p: optimiser.move(g, optimiser.start(p), p, rates, 0)[0], gradient, params)
     shapes = jax.tree.map(jnp.shape, (moved, params))
     require(shapes[0] == shapes[1], f"{name} must return updates of the params' shapes {shapes[1]}, not {shapes[0]}")
@@ -57,8 +63,8 @@ def _tried(what: str, function: Function, *arguments: Any) -> Any:
 def _called(what: str, function: Function, *arguments: Any) -> Any:
     try:
         return function(*arguments)
-    except InvalidInput:
-        raise
+    except InvalidInput as error:
+        raise InvalidInput(str(error)) from error.__cause__  # without what JAX has added to it
     except Exception as error:
         raise InvalidInput(f"{what} failed: {in_a_line(error)}") from error
 

@@ -16,6 +16,8 @@ import contextlib
 import hashlib
 import importlib.util
 import logging
+import math
+import re
 import signal
 import time
 from collections import deque
@@ -54,11 +56,14 @@ class Crew:
     def __init__(self, client: Any, work: Callable[..., Any] | None = None) -> None:
         self._client = client
         self._work = work or globals()["work"]
+        self._size, self._asked = 1, -math.inf
 
     @property
     def size(self) -> int:
-        """How many blocks can be worked on at a time."""
-        return max(1, sum(self._client.nthreads().values()))
+        """How many blocks can be worked on at a time, as of a second ago or less: asking costs as much as a block."""
+        if time.monotonic() - self._asked > 1:
+            self._size, self._asked = max(1, sum(self._client.nthreads().values())), time.monotonic()
+        return self._size
 
     def choices(self, setups: Sequence[Setup], engine: str = "auto") -> list[tuple[str, str]]:
         """As :func:`paritylab.engines.choices`, by a worker: it may have a GPU where this process has none."""
@@ -75,7 +80,7 @@ class Crew:
         blocks = _Blocks(jobs)
         portable = [_portable(job.setup) for job in jobs]
         going: dict[Any, list[Piece]] = {}
-        done = as_completed(loop=self._client.loop)
+        done = as_completed(loop=self._client.loop, with_results=True, raise_errors=False)
 
         def send() -> None:
             while blocks.left and len(going) < AHEAD * self.size:
@@ -91,10 +96,12 @@ class Crew:
             try:
                 send()
                 while going:
-                    future = next(done)
+                    future, outcome = next(done)
                     pieces = going.pop(future)
+                    if future.status != "finished":
+                        future.result()  # raises
                     ended: list[tuple[int, Records | CellFailed]] = []
-                    for (index, runs), (found, seconds) in zip(pieces, future.result(), strict=True):
+                    for (index, runs), (found, seconds) in zip(pieces, outcome, strict=True):
                         blocks.learn(index, seconds / len(runs))
                         ended.append((index, CellFailed(found) if isinstance(found, str) else Records(*found)))
                     yield ended
@@ -135,14 +142,16 @@ def _spared() -> Generator[None, None, None]:
 
 @contextlib.contextmanager
 def _quiet() -> Generator[None, None, None]:
-    """No lines of Dask's client on standard error: what a user should know comes as an exception."""
-    logger = logging.getLogger("distributed.client")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
+    """No lines of Dask on standard error: what a user should know comes as an exception."""
+    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        logger.setLevel(level)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 class _Blocks:
@@ -264,7 +273,7 @@ def crew(
             from dask_jobqueue.slurm import SLURMCluster
 
             target = stack.enter_context(SLURMCluster(**_job(slurm), scheduler_options={"dashboard_address": ":0"}))
-            target.scale(jobs=int(slurm.get("jobs", 1)))
+            target.scale(jobs=_at_least_one("jobs", slurm.get("jobs", 1)))
         else:
             target = scheduler
         try:
@@ -292,17 +301,26 @@ def _job(options: Mapping[str, Any]) -> dict[str, Any]:
     for name in options:
         if name not in SLURM_OPTIONS:
             raise unknown("Slurm option", name, SLURM_OPTIONS)
-    cores = int(options.get("cores", 1))
+    cores = _at_least_one("cores", options.get("cores", 1))
+    memory = str(options.get("memory", f"{2 * cores}GB"))
+    require(re.fullmatch(r"\s*\d+(\.\d+)?\s*[kmgtp]?i?b?\s*", memory, re.I | re.A) is not None,
+            f"the memory of Slurm jobs must be written as 16GB, not {memory!r}")
     return {
         "queue": options.get("partition"),
         "account": options.get("account"),
         "cores": cores,
         "processes": cores,
-        "memory": str(options.get("memory", f"{2 * cores}GB")),
+        "memory": memory,
         "walltime": str(options.get("walltime", "01:00:00")),
         "job_extra_directives": [f"--gpus={options['gpus']}"] if "gpus" in options else [],
         "job_script_prologue": str(options.get("prologue", "")).splitlines(),
     }
+
+
+def _at_least_one(name: str, text: Any) -> int:
+    """A number of cores or jobs, from a command line or a file."""
+    require(str(text).isdecimal() and int(text) >= 1, f"the {name} of Slurm must be a whole number, not {text!r}")
+    return int(text)
 
 
 def _need(module: str) -> None:

@@ -82,6 +82,11 @@ def single(name: str, value: Any) -> float:
     return number
 
 
+def positive(name: str, number: float) -> None:
+    """Require a number above 0 that is not 0 in single precision."""
+    require(number >= 1.2e-38, f"{name} must be positive, at least 1.2e-38, not {number:g}")
+
+
 def flag(name: str, value: Any) -> bool:
     """The truth value a user gave for ``name``."""
     plain = _plain(value)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import uuid
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -32,8 +33,17 @@ def load_arrays(path: Path) -> dict[str, np.ndarray]:
         raise ValueError(f"damaged: {error}") from error
 
 
+def save_table(path: Path, rows: np.ndarray, names: Iterable[str]) -> None:
+    """Write rows of numbers as CSV under a line of names."""
+    buffer = io.StringIO()
+    np.savetxt(buffer, rows, header=",".join(names), comments="", delimiter=",")
+    write_atomically(path, buffer.getvalue().encode())
+
+
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a file through a temporary one in the same directory: readers see all of it, or the old one."""
+    if not path.name:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     for left in reversed(range(ATTEMPTS)):
         temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")
         try:

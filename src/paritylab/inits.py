@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from paritylab import specs
-from paritylab.errors import InvalidInput, require, whole
+from paritylab.errors import InvalidInput, positive, require, whole
 
 Sampler = Callable[[Any, tuple[int, ...]], Any]
 Characteristic = Callable[[np.ndarray], np.ndarray]
@@ -188,7 +188,7 @@ def sparse_rademacher(s: float) -> Init:
 def discrete(*points: float) -> Init:
     """Uniform over the given points, scaled to second moment 1/fan_in: ``discrete(-2, -1, 1, 2)``."""
     require(len(points) > 0 and any(points), "a discrete init needs at least one point that is not 0")
-    require(all(abs(p) <= 1e6 for p in points), "the points of a discrete init must be in [-1e6, 1e6]")
+    require(1e-6 <= max(map(abs, points)) <= 1e6, "the largest point of a discrete init must be from 1e-6 to 1e6")
     values = np.asarray(points, float)
 
     def sample(key: Any, shape: tuple[int, ...]) -> Any:
@@ -205,7 +205,7 @@ def discrete(*points: float) -> Init:
 
 def sphere(radius: float = 1.0) -> Init:
     """Each unit's weight vector uniform on the sphere of this radius; biases 0."""
-    require(radius > 0, f"the radius must be positive, not {radius:g}")
+    positive("the radius", radius)
     return Init(specs.render("sphere", (radius,)), _sphere, None, lambda fan_in, fan_out: radius, biased=False)
 
 
@@ -214,7 +214,7 @@ def mean_field(radius: float = 1.0, share: float = 0.5) -> Init:
 
     Output weights are a_j / p, positive with probability ``share``; biases 0.
     """
-    require(radius > 0, f"the radius must be positive, not {radius:g}")
+    positive("the radius", radius)
     require(0 <= share <= 1, f"the share of positive output weights must be in [0, 1], not {share:g}")
 
     def signs(key: Any, shape: tuple[int, ...]) -> Any:
@@ -258,7 +258,7 @@ def fixed(law: str | Init | Sampler, number: int) -> Init:
     base = init(law)
     require(base.fixed is None, "a fixed start has one number, not two")
     number = whole("the number of a fixed start", number)
-    require(0 <= number < 2**32, f"the number of a fixed start must be from 0 to 2^32 - 1, not {number}")
+    require(0 <= number < 2**32, f"the number of a fixed start must be at least 0 and below 2^32, not {number}")
     return replace(base, spec=f"fixed:{number} {base.spec}", fixed=number)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from paritylab import specs
-from paritylab.errors import require
+from paritylab.errors import positive, require
 
 Function = Callable[[Any, Any], Any]
 LossLike = Any
@@ -65,7 +65,7 @@ def loss(given: str | Loss | Function) -> Loss:
         return Loss(spec, hinge(margin), ("hinge", (margin,)))
     if name == "logistic":
         scale = numbers[0] if numbers else 1.0
-        require(scale > 0, f"the logistic scale must be positive, not {scale:g}")
+        positive("the logistic scale", scale)
         return Loss(spec, logistic(scale), ("logistic", (scale,)))
     if name == "square":
         return Loss(spec, lambda f, y: (y - f) ** 2, ("square", ()))

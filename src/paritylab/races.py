@@ -24,7 +24,7 @@ from paritylab.errors import require
 from paritylab.records import CENSORED, SOLVED, Records
 from paritylab.setup import Setup
 from paritylab.statistics import Interval
-from paritylab.sweeps import Result, sweep
+from paritylab.sweeps import Result, run_numbers, sweep
 
 if TYPE_CHECKING:
     from paritylab.store import Store
@@ -172,7 +172,7 @@ def race(
 
 def enter(setups: Sequence[Setup], q: float, runs: int | range, seed: int = 0, engine: str = "auto") -> list[Entry]:
     """Entries of which nothing is known yet."""
-    numbers = runs if isinstance(runs, range) else range(runs)
+    numbers = run_numbers(runs)
     require(len(numbers) > 0, "a race needs at least one run")
     require(0 <= q <= 100, f"a percentile must be between 0 and 100, not {q:g}")
     for setup in setups:

@@ -10,7 +10,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from paritylab import specs
-from paritylab.errors import require, whole
+from paritylab.errors import positive, require, whole
 
 Function = Callable[[Any], Any]
 ScheduleLike = Any
@@ -62,7 +62,7 @@ def schedule(given: str | Schedule | Function) -> Schedule:
         table = jnp.asarray((1.0, *factors), jnp.float32)
         return Schedule(spec, lambda t: table[jnp.searchsorted(jnp.asarray(steps, jnp.int32), t, side="right")])
     length = numbers[0]
-    require(length > 0, f"schedule {spec!r}: the number of steps must be positive")
+    positive(f"schedule {spec!r}: the number of steps", length)
     if name == "inverse-sqrt":
         return Schedule(spec, lambda t: 1 / jnp.sqrt(1 + t / length))
     if name == "linear":

@@ -65,6 +65,7 @@ class Protocol:
             object.__setattr__(self, name, value)
             require(value >= 1, f"{name} must be at least 1, not {value}")
             require(value < 2**31, f"{name} must be below 2^31, not {value}")
+        require(self.eval_size <= 2**24, f"eval_size must be at most 2^24, not {self.eval_size}")
         object.__setattr__(self, "threshold", real("threshold", self.threshold))
         object.__setattr__(self, "fresh", flag("fresh", self.fresh))
         require(0 < self.threshold <= 1, f"threshold must be in (0, 1], not {self.threshold:g}")

@@ -13,6 +13,7 @@ runs count as absent.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 import json
@@ -309,6 +310,7 @@ def _write_block(directory: Path, engine: str, seed: int, frame: pl.DataFrame, *
     return path
 
 
+@functools.cache
 def _version() -> str:
     try:
         return metadata.version("paritylab")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import operator
 import time
 import warnings
 from collections.abc import Iterable, Sequence
@@ -14,7 +13,7 @@ import numpy as np
 
 from paritylab import crews, engines, statistics
 from paritylab.cost import RATE, step_flops
-from paritylab.errors import CellFailed, InvalidInput, require
+from paritylab.errors import CellFailed, InvalidInput, require, whole
 from paritylab.progress import Bar, duration
 from paritylab.records import SOLVED, Records
 from paritylab.setup import Learner, Protocol, Setup
@@ -121,11 +120,9 @@ def sweep(
         progress: a bar on standard error; by default only on a terminal.
         any_engine: take another engine's records of a Setup where the store holds all runs asked for.
     """
-    wanted = runs if isinstance(runs, range) else range(operator.index(runs))
-    require(isinstance(runs, range) or runs >= 0, f"runs must be at least 0, not {runs}")
-    require(len(wanted) <= 2**32, f"runs must be at most 2^32, not {len(wanted)}")
-    require(len(wanted) == 0 or min(wanted) >= 0, "run numbers must be at least 0")
-    numbers = np.asarray(wanted, np.int64)
+    wanted = run_numbers(runs)
+    numbers = np.arange(wanted.start, wanted.stop, wanted.step, dtype=np.int64)
+    seed = whole("seed", seed)
     require(0 <= seed < 2**32, f"seed must be in 0..2^32-1, not {seed}")
     failures = [_failure(setup) for setup in setups]
     if len(setups) == 1 and failures[0]:
@@ -150,7 +147,7 @@ def sweep(
         Bar(title, sum(len(each.job.runs) for each in work), progress) as bar,
         Announcement(root, told) as announcement,
     ):
-        if estimate := _estimate([each.job for each in work]):
+        if estimate := _estimate([each.job for each in work if len(each.job.runs)]):
             bar.announce(estimate)
         counter = _Counter(bar, announcement)
         for group in _groups([each.job for each in work], [name for name, _ in chosen], apart=trainer is engines):
@@ -163,7 +160,7 @@ def sweep(
             store.compact(each.job.setup.id, each.label, seed)
     results = []
     for each, have in zip(work, known, strict=True):
-        if each.failure is not None:
+        if each.failure is not None and len(work) > 1:
             warnings.warn(each.failure, CellFailed, stacklevel=2)
         records = Records.concatenate([have, *each.parts])
         ordered = records.take(np.argsort(records.run))
@@ -171,6 +168,15 @@ def sweep(
     if len(results) == 1 and results[0].failure:
         raise CellFailed(results[0].failure)
     return results
+
+
+def run_numbers(runs: int | range) -> range:
+    """The numbers of the runs that a user asks for, all or by how many."""
+    wanted = runs if isinstance(runs, range) else range(whole("runs", runs))
+    require(isinstance(runs, range) or wanted.stop >= 0, f"runs must be at least 0, not {runs}")
+    require(not wanted[2**32 :], f"runs must be at most 2^32, not {runs}")
+    require(len(wanted) == 0 or min(wanted[0], wanted[-1]) >= 0, "run numbers must be at least 0")
+    return wanted
 
 
 def measure(
@@ -215,7 +221,7 @@ def _failure(setup: Setup) -> str | None:
 def _told(job: engines.Job, engine: str, runs: range) -> dict[str, Any]:
     """A job for those who look on."""
     return {"setup_id": job.setup.id, "setup": json.loads(job.setup.to_json()), "engine": engine, "seed": job.seed,
-            "first": min(runs, default=0), "runs": len(runs), "known": len(runs) - len(job.runs)}  # fmt: skip
+            "first": min(runs[:1], default=0), "runs": len(runs), "known": len(runs) - len(job.runs)}  # fmt: skip
 
 
 def _stored(store: Store | None, setup: Setup, engine: str, seed: int, numbers: np.ndarray) -> Records:

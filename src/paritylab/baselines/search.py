@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import NamedTuple
 
@@ -37,12 +38,18 @@ class RandomSearch:
     def __post_init__(self) -> None:
         require(0 <= self.k <= self.n, f"a support has from 0 to {self.n} members, not {self.k}")
         require(self.searchers >= 1, f"there must be a searcher at least, not {self.searchers}")
+        fewer = min(self.k, self.n - self.k)  # C(n, k) is at least (n / fewer)^fewer
+        small = fewer == 0 or fewer * (math.log(self.n) - math.log(fewer)) < 300 * math.log(10)
+        require(small and self._candidates < 10**300, f"there are more than 10^300 sets of {self.k} out of {self.n}")
+
+    @cached_property
+    def _candidates(self) -> int:
+        return math.comb(self.n, self.k)
 
     @property
     def _log_failure(self) -> float:
         """log P(one step fails)."""
-        candidates = math.comb(self.n, self.k)
-        return -math.inf if candidates == 1 else self.searchers * math.log1p(-1 / candidates)
+        return -math.inf if self._candidates == 1 else self.searchers * math.log1p(-1 / self._candidates)
 
     @property
     def rate(self) -> float:
@@ -52,7 +59,7 @@ class RandomSearch:
     @property
     def mean(self) -> float:
         """The expected number of steps."""
-        return float(math.comb(self.n, self.k)) if self.searchers == 1 else 1 / self.rate
+        return float(self._candidates) if self.searchers == 1 else 1 / self.rate
 
     def survival(self, steps: ArrayLike) -> Floats:
         """P(not found within ``steps``)."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from paritylab.claims.evidence import SIZES
 from paritylab.cost import step_flops
+from paritylab.engines import ENGINES
 from paritylab.errors import require, unknown
 from paritylab.files import load_arrays, save_arrays
 from paritylab.offload import CurveTask, Task, kept_name
@@ -58,6 +59,8 @@ class Lab:
         if size not in SIZES:
             raise unknown("size", size, SIZES)
         require(0 <= seed < 2**32, f"seed must be in 0..2^32-1, not {seed}")
+        if engine not in ENGINES:
+            raise unknown("engine", engine, ENGINES)
         require(threads is None or threads >= 1, f"threads must be at least 1, not {threads}")
         self.size, self.out, self.seed = size, out, seed
         self.engine, self.threads, self.progress, self.plan = engine, threads, progress, plan

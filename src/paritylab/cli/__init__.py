@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from paritylab import __version__
+from paritylab.cli.interrupts import Interrupts
 from paritylab.cli.parser import Parser
 from paritylab.errors import InvalidInput
 
@@ -31,6 +34,16 @@ def build_parser() -> Parser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     warnings.showwarning = _show_warning
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a path need not be text
+    with Interrupts() as interrupts:
+        status = _run(arguments, interrupts)
+    if arguments is None:  # the process ends now, and does not mind a late Ctrl-C
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return status
+
+
+def _run(arguments: Sequence[str] | None, interrupts: Interrupts) -> int:
     try:
         options = build_parser().parse_args(arguments)
         if options.command is None:
@@ -48,8 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(f"{error.strerror or error}: {error.filename}" if error.filename else error)
     except MemoryError:
         return _complain("this needs more memory than the machine has; fewer runs, or a smaller network or batch")
-    except Exception as error:
-        if _interrupted(error):
+    except BaseException as error:  # a panic of Polars is no Exception
+        if interrupts.came:
             return _give_way()
         if type(error).__name__ != "JaxRuntimeError" or "RESOURCE_EXHAUSTED" not in str(error):
             raise
@@ -60,13 +73,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _give_way() -> int:
     print("paritylab: interrupted; the same command goes on from here", file=sys.stderr)
     return 130
-
-
-def _interrupted(error: BaseException | None) -> bool:
-    """Whether an interruption is behind an error: a library that is being imported can make another one of it."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
 
 
 def _complain(error: object) -> int:

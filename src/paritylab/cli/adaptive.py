@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from paritylab.cli.parser import Parser, add_common, count, print_json
+from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
 from paritylab.errors import require
 
 
@@ -22,7 +22,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--nets", type=count, default=50, help="how many to train")
     parser.add_argument("--epsilon", type=float, default=0.05, help="the error to reach")
     parser.add_argument("--delta", type=float, default=0.1, help="the probability of failure allowed")
-    parser.add_argument("--seed", type=count, default=0, help="root of all random numbers")
+    add_seed(parser)
     add_common(parser, run)
 
 
@@ -33,7 +33,6 @@ def run(options: argparse.Namespace) -> None:
     from paritylab.theory.adaptive_sgd import horizon, train
 
     require(options.nets <= 10**6, f"--nets must be at most 10^6, not {options.nets}")
-    require(options.seed >= 0, f"--seed must be at least 0, not {options.seed}")
     steps = horizon(options.block, options.k, options.epsilon, options.delta)
     trained = train(options.block, options.k, options.nets, options.batch, options.epsilon, options.delta, steps,
                     options.seed)

@@ -6,7 +6,7 @@ import argparse
 import math
 from typing import Any
 
-from paritylab.cli.parser import Parser, add_common, count, print_json
+from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
 
 
 def add(commands: Any) -> None:
@@ -28,7 +28,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--loss", default="correlation", help="of a network, for monte-carlo")
     parser.add_argument("--draws", type=count, default=1000, help="weights drawn by monte-carlo")
     parser.add_argument("--inputs", type=count, help="inputs for each draw (all up to d = 14, then 2048)")
-    parser.add_argument("--seed", type=count, default=0, help="root of all random numbers")
+    add_seed(parser)
     add_common(parser, run)
 
 

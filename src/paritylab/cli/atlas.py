@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from paritylab.cli.parser import Parser, add_common, count, print_json
+from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
 
 
 def add(commands: Any) -> None:
@@ -25,7 +25,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--record", action="store_true", help="make this the atlas that the package ships")
     parser.add_argument("--export", type=Path, metavar="FILE",
                         help="train nothing; write what is missing, for 'python -m paritylab.offload' elsewhere")
-    parser.add_argument("--seed", type=count, default=0, help="root of all random numbers")
+    add_seed(parser)
     parser.add_argument("--engine", default="auto", help="auto, jax or lanes")
     parser.add_argument("--threads", type=count, help="cores for the native engine; all unless said")
     add_common(parser, run)
@@ -47,7 +47,10 @@ def run(options: argparse.Namespace) -> None:
         rows = atlas.atlas(lab)
     except Planned:
         write_atomically(options.export, to_text(plan or []).encode())
-        print(f"{len(plan or [])} tasks: {options.export}")
+        if options.json:
+            print_json({"tasks": len(plan or []), "file": str(options.export)})
+        else:
+            print(f"{len(plan or [])} tasks: {options.export}")
         return
     data = pl.DataFrame(rows).write_csv().encode()
     options.out.mkdir(parents=True, exist_ok=True)

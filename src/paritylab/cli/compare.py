@@ -6,7 +6,7 @@ import argparse
 import math
 from typing import Any
 
-from paritylab.cli.parser import Parser, add_common, count, print_json
+from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
 from paritylab.errors import require
 
 
@@ -24,7 +24,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--sample", type=count, metavar="M", help="the most examples there are")
     parser.add_argument("--learners", default="sgd,gaussian-elimination,low-degree,ntk", help="names, with commas")
     parser.add_argument("--runs", type=count, default=25, help="runs of each learner")
-    parser.add_argument("--seed", type=count, default=0, help="root of all random numbers")
+    add_seed(parser)
     parser.add_argument("--limit", type=count, help="the most samples of any learner; its own bound unless said")
     parser.add_argument("--threshold", type=float, default=0.99, help="accuracy that counts as solved, of predictions")
     parser.add_argument("--lr", type=float, help="learning rate of sgd (1 unless said)")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from paritylab.cli.measure import add_engine, add_problem_and_learner, make_setup
-from paritylab.cli.parser import Parser, add_common, count, print_json
+from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
 from paritylab.errors import require
 
 LEVELS = (0.55, 0.9, 1.0)
@@ -27,7 +27,7 @@ def add(commands: Any) -> None:
     protocol.add_argument("--steps", type=count, default=5000, help="steps of each run")
     protocol.add_argument("--every", type=count, default=10, help="steps between points")
     protocol.add_argument("--runs", type=count, default=1, help="number of networks")
-    protocol.add_argument("--seed", type=count, default=0, help="root of all random numbers")
+    add_seed(protocol)
     protocol.add_argument("--eval-size", type=count, default=8192, help="inputs per point")
     protocol.add_argument("--fresh", action="store_true", help="new evaluation inputs for every point")
     protocol.add_argument("--train", action="store_true", help="also accuracy and loss on the finite sample")

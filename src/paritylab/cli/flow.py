@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from paritylab.cli.parser import Parser, add_common, count, print_json
+from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
 from paritylab.errors import require, unknown
 
 STARTS = ("ones", "sign", "gaussian")
+MOST_WEIGHTS = 10**8
 
 
 def add(commands: Any) -> None:
@@ -24,26 +25,27 @@ def add(commands: Any) -> None:
     parser.add_argument("--init", default="ones", help=f"the start: {', '.join(STARTS)}")
     parser.add_argument("--gamma", type=float, default=0.01, help="how far below 1/2 the error must be")
     parser.add_argument("--draws", type=count, default=200, help="number of gaussian starts")
-    parser.add_argument("--seed", type=count, default=0, help="root of all random numbers")
+    add_seed(parser)
     add_common(parser, run)
 
 
 def run(options: argparse.Namespace) -> None:
     import numpy as np
 
+    from paritylab.files import save_table
     from paritylab.theory.flow import plateau
 
     k, block, gamma = options.k, options.block, options.gamma
     require(2 <= k <= 64, f"--k must be from 2 to 64, not {k}")
     require(2 <= block <= 10**4, f"--block must be from 2 to 10000, not {block}")
     require(0 <= gamma < 0.5, f"--gamma must be at least 0 and below 1/2, not {gamma:g}")
-    require(options.draws >= 1, f"--draws must be at least 1, not {options.draws}")
-    require(options.seed >= 0, f"--seed must be at least 0, not {options.seed}")
+    most = MOST_WEIGHTS // (k * block)
+    require(1 <= options.draws <= most, f"--draws must be from 1 to {most} at this size, not {options.draws}")
     times = np.array([plateau(start, gamma) for start in starts(options.init, k, block, options.draws, options.seed)])
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / "flow-times.csv"
-    np.savetxt(path, times, header="level_time,zero_time,fraction", comments="", delimiter=",")
     names = ("level_time", "zero_time", "fraction")
+    save_table(path, times, names)
     medians = {name: median(column) for name, column in zip(names, times.T, strict=True)}
     if options.json:
         settings = {name: getattr(options, name) for name in ("k", "block", "init", "gamma", "draws", "seed")}

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from paritylab.cli.parser import Parser, add_common, count, print_json
+from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
 from paritylab.errors import require
 
 QUANTILES = (5, 25, 50, 75, 95)
+MOST_WEIGHTS = 10**8
 
 
 def add(commands: Any) -> None:
@@ -25,22 +26,22 @@ def add(commands: Any) -> None:
     parser.add_argument("--init", default="uniform", help="such as uniform, gaussian, sign, perturbed-rademacher:0.1")
     parser.add_argument("--bias", type=float, default=0.0, help="the neuron's bias")
     parser.add_argument("--draws", type=count, default=1000, help="number of weight vectors")
-    parser.add_argument("--seed", type=count, default=0, help="root of all random numbers")
+    add_seed(parser)
     add_common(parser, run)
 
 
 def run(options: argparse.Namespace) -> None:
-    import numpy as np
+    from paritylab.files import save_table
 
     n, k, draws = options.n, options.k, options.draws
     require(1 <= k < n, f"--k must be from 1 to {n - 1}, not {k}")
     require(draws >= 1, f"--draws must be at least 1, not {draws}")
-    require(options.seed >= 0, f"--seed must be at least 0, not {options.seed}")
+    require(n * draws <= MOST_WEIGHTS, f"--n times --draws must be at most {MOST_WEIGHTS}, not {n} times {draws}")
     gaps, error = draw_gaps(n, k, options.unit, options.init, options.bias, draws, options.seed)
     document = summarise(gaps, error, n, k)
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / "fourier-gaps.csv"
-    np.savetxt(path, gaps, header="gap", comments="")
+    save_table(path, gaps, ("gap",))
     settings = {name: getattr(options, name) for name in ("n", "k", "unit", "init", "bias", "draws", "seed")}
     if options.json:
         print_json({**settings, **document, "gaps": str(path)})

@@ -6,7 +6,7 @@ import argparse
 import math
 from typing import Any
 
-from paritylab.cli.parser import Parser, add_common, count, print_json
+from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
 from paritylab.errors import require
 
 MOST_UNITS = 10**6
@@ -27,7 +27,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--q", type=pairs, default=math.inf, help="pairs of units, or inf")
     parser.add_argument("--steps", type=count, help="T, of a finite q (20 k^2 sqrt(q))")
     parser.add_argument("--leak", type=float, default=0.5, help="probability of equal signs on the support")
-    parser.add_argument("--seed", type=count, default=0, help="root of all random numbers")
+    add_seed(parser)
     add_common(parser, run)
 
 
@@ -46,7 +46,6 @@ def run(options: argparse.Namespace) -> None:
 
     k = options.k
     require(3 <= k <= 11 and k % 2 == 1, f"--k must be odd and from 3 to 11, not {k}")
-    require(options.seed >= 0, f"--seed must be at least 0, not {options.seed}")
     sizes = Leaky(k**10 if options.n is None else options.n, k, options.leak)
     require(sizes.leak > 0, "--leak must be positive: without a leak the first step finds nothing")
     many = options.q == math.inf

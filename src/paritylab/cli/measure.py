@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from paritylab.cli.crews import add_crew, hired, shows_script
-from paritylab.cli.parser import Parser, add_common, count, print_json
+from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
 from paritylab.errors import InvalidInput, require, unknown
 
 NETWORKS = ("mlp", "neuron", "polynet", "disjoint-polynet", "transformer")
@@ -27,7 +27,7 @@ def add(commands: Any) -> None:
     protocol.add_argument("--runs", type=count, default=1000, help="number of networks per learning rate")
     protocol.add_argument("--race", action="store_true",
                           help="train each learning rate only until the best 10th percentile is certain")
-    protocol.add_argument("--seed", type=count, default=0, help="root of all random numbers")
+    add_seed(protocol)
     protocol.add_argument("--max-steps", type=count, default=100_000, help="steps after which a run is censored")
     protocol.add_argument("--eval-every", type=count, default=10, help="steps between checks")
     protocol.add_argument("--eval-size", type=count, default=8192, help="inputs per check")

@@ -27,6 +27,11 @@ class Parser(argparse.ArgumentParser):
             command.error(f"unrecognized arguments: {' '.join(rest)}")
         return options
 
+    def _get_values(self, action: Any, arg_strings: list[str]) -> Any:
+        if action.option_strings and arg_strings == ["--"]:  # of which argparse makes an empty list
+            raise argparse.ArgumentError(action, "a value is missing")
+        return super()._get_values(action, arg_strings)  # pyright: ignore[reportAttributeAccessIssue]
+
     def _improve(self, message: str) -> str:
         if found := re.match(r"unrecognized arguments: (\S+)", message):
             known = [option for action in self._actions for option in action.option_strings]
@@ -43,6 +48,11 @@ def add_common(parser: Parser, run: Any) -> None:
     parser.set_defaults(run=run, parser=parser)
 
 
+def add_seed(parser: Any) -> None:
+    """What every command takes that draws random numbers."""
+    parser.add_argument("--seed", type=seed, default=0, metavar="N", help="root of all random numbers")
+
+
 def print_json(value: Any) -> None:
     print(json.dumps(value, allow_nan=False))
 
@@ -55,4 +65,14 @@ def count(text: str) -> int:
         raise argparse.ArgumentTypeError(f"not a whole number: {text!r}") from None
     if value != value or abs(value) == float("inf") or value != int(value):
         raise argparse.ArgumentTypeError(f"not a whole number: {text!r}")
+    if abs(value) >= 2**63:
+        raise argparse.ArgumentTypeError(f"not below 2^63: {text!r}")
     return int(value)
+
+
+def seed(text: str) -> int:
+    """A whole number of 32 bits."""
+    value = count(text)
+    if not 0 <= value < 2**32:
+        raise argparse.ArgumentTypeError(f"seed must be in 0..2^32-1, not {value}")
+    return value

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from paritylab.cli.crews import add_crew, hired, shows_script
-from paritylab.cli.parser import Parser, add_common, count, print_json
+from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
 from paritylab.errors import InvalidInput
 
 
@@ -28,7 +28,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--record", action="store_true", help="add the result to the evidence the package ships")
     parser.add_argument("--export", type=Path, metavar="FILE",
                         help="train nothing; write what is missing, for 'python -m paritylab.offload' elsewhere")
-    parser.add_argument("--seed", type=count, default=0, help="root of all random numbers")
+    add_seed(parser)
     parser.add_argument("--engine", default="auto", help="auto, jax or lanes")
     parser.add_argument("--threads", type=count, help="cores for the native engine; all unless said")
     add_crew(parser)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from paritylab.cli.parser import Parser, add_common, count, print_json
+from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
 from paritylab.errors import require
 
 
@@ -23,7 +23,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--steps", type=count, default=2000, help="of the top layer")
     parser.add_argument("--rate", type=float, default=0.5, help="of the top layer")
     parser.add_argument("--batch", type=count, default=256, help="of the top layer")
-    parser.add_argument("--seed", type=count, default=0, help="root of all random numbers")
+    add_seed(parser)
     add_common(parser, run)
 
 
@@ -33,7 +33,6 @@ def run(options: argparse.Namespace) -> None:
     from paritylab.theory import two_stage
 
     require(options.batch >= 1, f"--batch must be at least 1, not {options.batch}")
-    require(options.seed >= 0, f"--seed must be at least 0, not {options.seed}")
     support, generator = range(options.k), np.random.default_rng(options.seed)
     start = two_stage.initialise(options.n, options.k, options.width, generator)
     layer = two_stage.first_step(start, support, options.samples, generator)

@@ -6,7 +6,7 @@ import argparse
 import math
 from typing import Any
 
-from paritylab.cli.parser import Parser, add_common, count, print_json
+from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
 from paritylab.errors import InvalidInput, require
 
 SHOWN = ("sig", "opp", "perp", "a", "accuracy", "loss", "zeta", "relaxed")
@@ -29,7 +29,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--every", type=count, help="steps between two looks; about 200 looks unless said")
     parser.add_argument("--frozen", action="store_true", help="do not train the second layer")
     parser.add_argument("--gaussian", action="store_true", help="Gaussian inputs, not bits")
-    parser.add_argument("--seed", type=count, default=0, help="root of all random numbers")
+    add_seed(parser)
     parser.add_argument("--engine", default="auto", help="auto, jax or lanes")
     add_common(parser, run)
 
@@ -38,6 +38,7 @@ def run(options: argparse.Namespace) -> None:
     import numpy as np
 
     from paritylab import Parity, Protocol, Setup, plots
+    from paritylab.files import save_table
     from paritylab.theory import xor, xor_phases
 
     d, eta = options.d, options.eta
@@ -63,7 +64,7 @@ def run(options: argparse.Namespace) -> None:
     columns = {"steps": phases["steps"], "time": phases["time"]}
     columns |= {name: phases[name][0] for name in SHOWN}
     columns |= {f"margin_{i + 1}": phases["margins"][0][:, i] for i in range(4)}
-    np.savetxt(table, np.stack(list(columns.values()), axis=1), header=",".join(columns), comments="", delimiter=",")
+    save_table(table, np.stack(list(columns.values()), axis=1), columns)
     report(options, setup, phases, batch, [str(figure), str(table)])
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from paritylab import rng
 from paritylab.engines.work import START_CHUNK, Outcomes, Rows, initial_params, start_keys
+from paritylab.errors import require
 from paritylab.inits import FromWords, Init, Layers
 from paritylab.networks import MLP, Neuron, PolyNet
 from paritylab.optimisers import SGD
@@ -24,6 +25,7 @@ from paritylab.records import Records
 from paritylab.setup import Setup
 
 CALL_SECONDS = 0.2
+MOST_THREADS = 256
 STOCK_BYTES = 2**26  # initial params waiting in the kernel's stock
 
 
@@ -52,6 +54,19 @@ def refusal(setup: Setup) -> str | None:
         return f"it has no loss {setup.learner.loss.spec}"
     if type(optimiser) is not SGD:
         return f"it has no {type(optimiser).__name__}"
+    return _too_large(setup)
+
+
+def _too_large(setup: Setup) -> str | None:
+    """The kernel's limits, as ``native/parse.cpp`` has them: the numbers of its random words have 32 bits."""
+    problem, network, words = setup.problem, setup.learner.network, setup.problem.words
+    widths = network.widths if isinstance(network, MLP) else [getattr(network, "degree", 1)]
+    sizes = {"batch": setup.learner.batch, "evaluation": setup.protocol.eval_size, "sample": problem.sample or 0}
+    if max(widths) > 2**20 or sum(a * b for a, b in pairwise((problem.n, *widths))) > 2**26:
+        return "the network is too large for it"
+    for name, size in sizes.items():
+        if size * words >= 2**32 or (name == "batch" and size > 2**24) or (name == "evaluation" and size >= 2**30):
+            return f"the {name} is too large for it"
     return None
 
 
@@ -64,8 +79,9 @@ def pool_arguments(program: Setup, longest: int) -> dict[str, Any]:
     activation, numbers = network.activation.native if family != "polynet" else ("power", (1.0,))
     widths = network.widths if isinstance(network, MLP) else [network.degree if family == "polynet" else 1]
     rates = [float(rate) for rate in optimiser.rates or [1.0]]
-    steps = np.arange(longest)
-    schedule = None if optimiser.schedule.constant else np.asarray(jax.vmap(optimiser.schedule)(steps), np.float32)
+    schedule = None
+    if not optimiser.schedule.constant:
+        schedule = np.asarray(jax.vmap(optimiser.schedule)(np.arange(longest)), np.float32)
     plain = optimiser.decay_form == "plain"
     return {
         "n": problem.n,
@@ -134,6 +150,7 @@ class LanesPool:
     ) -> None:
         module = kernel()
         assert module is not None, "choose() offers this engine only where the kernel was built"
+        require(1 <= threads <= MOST_THREADS, f"threads must be from 1 to {MOST_THREADS}, not {threads}")
         arguments = pool_arguments(program, longest)
         self._pool = module.Pool(
             **arguments, keep_params=keep_params, threads=threads, isa=isa, layout=layout, trace=trace

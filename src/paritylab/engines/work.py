@@ -24,6 +24,9 @@ class Job:
     seed: int
     runs: np.ndarray
 
+    def __post_init__(self) -> None:
+        require(0 <= self.seed < 2**32, f"seed must be in 0..2^32-1, not {self.seed}")
+
 
 @dataclass(frozen=True)
 class Rows:

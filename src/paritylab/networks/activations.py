@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from paritylab import specs
-from paritylab.errors import InvalidInput, require, whole
+from paritylab.errors import InvalidInput, positive, require, whole
 
 Function = Callable[[Any], Any]
 ActivationLike = Any
@@ -92,6 +92,7 @@ def sinusoid(degree: float, scale: float) -> Function:
     return lambda z: jnp.cos(math.pi / 2 * (scale * z - degree))
 
 
+MOST_DEGREE = 10**6 - 1
 MOST_OSCILLATIONS = 12
 """Beyond this degree float32 cannot evaluate the oscillating polynomial at its own nodes."""
 
@@ -128,7 +129,7 @@ def activation(given: str | Activation | Function) -> Activation:
     name, numbers = specs.parse("activation", given, ARITIES)
     if name in ("relu", "relu6", "clipped-relu"):
         upper = {"relu": math.inf, "relu6": 6.0}.get(name) or (numbers[0] if numbers else 1.0)
-        require(upper > 0, f"the upper end of clipped-relu must be positive, not {upper:g}")
+        positive("the upper end of clipped-relu", upper)
         return Activation(specs.render(name, numbers), clip(upper), ("clip", (upper,)))
     if name == "gelu":
         return Activation(name, lambda z: jax.nn.gelu(z, approximate=False), ("gelu", ()))
@@ -138,8 +139,8 @@ def activation(given: str | Activation | Function) -> Activation:
         degree, scale = (*numbers, 1.0)[:2]
         return Activation(specs.render(name, numbers), sinusoid(degree, scale), ("sinusoid", (scale, degree)))
     k = whole(f"the degree of activation {name!r}", numbers[0])
-    most = MOST_OSCILLATIONS if name == "oscillating" else 2**20
-    require(1 <= k <= most, f"the degree of activation {name!r} must be from 1 to {most}, not {k}")
+    most = MOST_OSCILLATIONS if name == "oscillating" else MOST_DEGREE
+    require(1 <= k <= most, f"the degree of activation {name!r} must be at least 1 and at most {most}, not {k}")
     spec = specs.render(name, (k,))
     if name == "power":
         return Activation(spec, power(k), ("power", (k,)))

@@ -47,7 +47,7 @@ def documents(claims: Mapping[str, str]) -> list[Document]:
 
 
 def _read(root: Path, name: str, claims: Mapping[str, str]) -> Document:
-    text = (root / f"{name}.md").read_text(encoding="utf-8")
+    text = re.sub(r"^<!--.*?-->\n", "", (root / f"{name}.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
     up = "../" * (1 + name.count("/"))
     images: list[str] = []
     parser = _parser({claim: up + page for claim, page in claims.items()}, name, images)

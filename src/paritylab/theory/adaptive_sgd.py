@@ -25,10 +25,12 @@ def horizon(block: int, k: int, epsilon: float = 0.05, delta: float = 0.1) -> in
     """
     require(block >= 1 and k >= 1, f"a net has at least one block of one input, not {k} of {block}")
     require(0 < epsilon < 0.5 and 0 < delta < 1, "Theorem 13 is about errors below 1/2 and probabilities below 1")
-    scale = 6 * math.log(2 * k / epsilon) * (3 * block - 2) ** (2 * k - 1)
+    low = k < 500 and (2 * k - 1) * math.log(3 * block - 2) < 600
+    require(low, f"{k} blocks of {block} inputs take more than 10^260 steps")
+    scale = 6 * (math.log(2 * k) - math.log(epsilon)) * (3 * block - 2) ** (2 * k - 1)
     steps, last = scale, 0.0
     while abs(steps - last) > 1e-12 * steps:  # a contraction: the logarithm moves by far less than T
-        steps, last = scale * math.log(2 * k * block * steps / delta), steps
+        steps, last = scale * (math.log(2 * k * block * steps) - math.log(delta)), steps
     return math.ceil(steps)
 
 
@@ -37,7 +39,7 @@ def base_rate(block: int, k: int, steps: int, delta: float = 0.1) -> float:
 
     The theorem prints the product under the root; its martingale bound needs it outside.
     """
-    return 1 / (2 * math.sqrt(2 * steps * math.log(2 * k * block * steps / delta)))
+    return 1 / (2 * math.sqrt(2 * steps * (math.log(2 * k * block * steps) - math.log(delta))))
 
 
 @dataclass(frozen=True)

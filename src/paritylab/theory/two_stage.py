@@ -19,6 +19,7 @@ from paritylab.theory.majority import sign_gradient
 
 Floats = NDArray[np.floating[Any]]
 CHUNK = 2**13
+MOST_WEIGHTS = 10**8
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ def initialise(n: int, k: int, width: int, seed: int | np.random.Generator = 0) 
     _check(k)
     require(n % 2 == 1 and n > k, f"the theorem needs an odd n above k, not {n}")
     require(width >= 2 and width % 2 == 0, f"mirrored pairs need an even width, not {width}")
+    require(n * width <= MOST_WEIGHTS, f"n times width must be at most {MOST_WEIGHTS}, not {n} times {width}")
     generator = np.random.default_rng(seed)
     half, signs = width // 2, np.array([-1.0, 1.0])
     w = generator.choice(signs, (half, n))

@@ -23,6 +23,7 @@ from paritylab.measures.alignment.montecarlo import PARTS, Sampling
 UNITS = ("threshold", "relu", "network", "hinge-neuron")
 METHODS = ("integral", "lattice", "pairs", "enumerate", "monte-carlo")
 CHEAP = 2e5
+MOST_INPUTS = 10**9
 """Additions of big integers that are worth an exact rational."""
 Coefficient = Callable[[units.Unit, int], Found]
 
@@ -77,7 +78,7 @@ def alignment(
     """
     start = time.perf_counter()
     degree = d if degree is None else degree
-    require(isinstance(d, int) and d >= 1, f"d must be a whole number of at least 1, not {d}")
+    require(isinstance(d, int) and 1 <= d <= MOST_INPUTS, f"d must be a whole number from 1 to 10^9, not {d}")
     require(isinstance(degree, int) and 1 <= degree <= d, f"the degree must be from 1 to d = {d}, not {degree}")
     if unit not in UNITS:
         raise unknown("unit", unit, UNITS)

@@ -1,0 +1,50 @@
+"""Ctrl-C, which some libraries lose: what they make of it is known, and it comes again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from typing import Any
+
+AGAIN_SECONDS = 0.05
+
+
+class Interrupts:
+    """While it is entered, ``came`` says whether there was an interruption.
+
+    A KeyboardInterrupt that arrives within a callback from C (JAX has one for every garbage collection) is dropped with
+    a traceback: it is sent again. Within the conversion of an argument it becomes another error: hence ``came``.
+    """
+
+    def __init__(self) -> None:
+        self.came = False
+        self._default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        self._default &= threading.current_thread() is threading.main_thread()
+        self._hook = sys.unraisablehook
+        self._again: threading.Timer | None = None
+
+    def __enter__(self) -> Interrupts:
+        if self._default:
+            signal.signal(signal.SIGINT, self._interrupt)
+            sys.unraisablehook = self._unraisable
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._again is not None:
+            self._again.cancel()
+        if self._default:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            sys.unraisablehook = self._hook
+
+    def _interrupt(self, *_: object) -> None:
+        self.came = True
+        raise KeyboardInterrupt
+
+    def _unraisable(self, lost: Any) -> None:
+        if issubclass(lost.exc_type, KeyboardInterrupt):
+            self._again = threading.Timer(AGAIN_SECONDS, os.kill, (os.getpid(), signal.SIGINT))
+            self._again.start()
+        else:
+            self._hook(lost)

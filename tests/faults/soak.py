@@ -1,0 +1,149 @@
+"""Every fault again and again, at random moments, for as long as one likes: what was tried, and what was lost.
+
+    make soak                       an hour, and at least 200 kills; the counts go into docs/data/reliability.json
+    make soak SECONDS=600
+    python -m faults.soak --markdown    (with tests/ in PYTHONPATH) put them into docs/reliability.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import platform
+import random
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from faults import disk, functions, processes, values
+from faults.bench import ENGINE, Bench, Outcome
+
+import paritylab
+
+ROOT = Path(__file__).parents[2]
+COUNTS, PAGE = ROOT / "docs" / "data" / "reliability.json", ROOT / "docs" / "reliability.md"
+MARKERS = "<!-- counts: written by tests/faults/soak.py --markdown -->", "<!-- end of counts -->"
+KILLS = "the command is killed", "the command is killed, with two workers"
+
+SCENARIOS: dict[str, Callable[..., Outcome]] = {
+    KILLS[0]: processes.kill_command,
+    KILLS[1]: processes.kill_command_with_workers,
+    "workers are killed": processes.kill_workers,
+    "the Dask scheduler is killed": processes.kill_scheduler,
+    "Ctrl-C": processes.interrupt_command,
+    "Ctrl-C while libraries are imported": processes.interrupt_cold_command,
+    "Ctrl-C with two workers": processes.interrupt_command_with_workers,
+    "one process, then four, then a cluster, each cut short": processes.mixture,
+    "the disk is full": disk.full_disk,
+    "a file may not grow": disk.no_room_for_a_file,
+    "the disk is read-only": disk.read_only_disk,
+    "a call to the disk fails": disk.failing_disk,
+    "a block is cut or has flipped bits": disk.damaged_block,
+    "a block of a newer format": disk.newer_block,
+    "setup.json is damaged or gone": disk.damaged_setup,
+    "two commands write one store": disk.shared_store,
+    "clocks jump by years": disk.jumping_clock,
+    "weights are NaN or infinite": values.weights_of_nan,
+    "the loss explodes": values.exploding_loss,
+    "degenerate and impossible settings": values.degenerate_setting,
+    "a user's function is wrong": functions.failing_function,
+    "a user's function returns NaN": functions.function_of_nan,
+}
+
+
+def soak(seconds: float, kills: int, seed: int, folder: Path) -> dict[str, Any]:
+    """Go through all scenarios in random orders until the time is up, then go on killing until there were enough."""
+    totals = {name: Outcome() for name in SCENARIOS}
+    times = dict.fromkeys(SCENARIOS, 0)
+    impossible: dict[str, str] = {}
+    order: list[str] = []
+    start = time.monotonic()
+    with Bench(folder) as bench:
+        while True:
+            late, killed = time.monotonic() - start > seconds, sum(totals[name].faults for name in KILLS)
+            if late and killed >= kills:
+                break
+            order = order or random.Random(f"{seed} {sum(times.values())}").sample(list(SCENARIOS), len(SCENARIOS))
+            name = KILLS[0] if late else order.pop()
+            outcome = tried(name, f"{seed} {name} {times[name]}", folder, bench, impossible)
+            totals[name] += outcome
+            times[name] += name not in impossible
+            bad = "" if outcome.clean else f"  {outcome}"
+            print(f"{time.monotonic() - start:6.0f} s  {name}: {outcome.faults}{bad}", file=sys.stderr, flush=True)
+    return {
+        "version": paritylab.__version__, "engine": ENGINE, "seed": seed, "seconds": round(time.monotonic() - start),
+        "python": platform.python_version(), "system": platform.system(), "impossible": impossible,
+        "scenarios": {name: {"times": times[name], **dataclasses.asdict(totals[name])} for name in SCENARIOS},
+    }  # fmt: skip
+
+
+def tried(name: str, seed: str, folder: Path, bench: Bench, impossible: dict[str, str]) -> Outcome:
+    """One scenario in a folder of its own."""
+    with tempfile.TemporaryDirectory(dir=folder) as here:
+        try:
+            outcome = SCENARIOS[name](random.Random(seed), Path(here), bench)
+        except disk.Unavailable as why:
+            impossible[name] = str(why)
+            return Outcome()
+        except Exception as error:
+            traceback.print_exc()
+            outcome = Outcome(surprises=[f"{type(error).__name__}: {error}"])
+    outcome.surprises = [f"seed {seed!r}: {surprise}" for surprise in outcome.surprises]
+    return outcome
+
+
+def table(counts: dict[str, Any]) -> str:
+    """The counts as a Markdown table."""
+    lines = [
+        "| what happens | tried | faults | records compared | lost | doubled | different | left behind | surprises |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    rows = {**counts["scenarios"], "**all**": total(counts)}
+    for name, row in rows.items():
+        numbers = (row["times"], *(row[key] for key in ("faults", "records", "lost", "doubled", "different", "left")))
+        lines.append(f"| {name} | {' | '.join(f'{number:,}' for number in numbers)} | {len(row['surprises'])} |")
+    made = f"{counts['seconds'] / 60:.0f} minutes, seed {counts['seed']}, paritylab {counts['version']}"
+    lines += ["", f"{made}, engine `{counts['engine']}`, Python {counts['python']} on {counts['system']}."]
+    return "\n".join([*lines, *(f"Not possible there: {name} ({why})." for name, why in counts["impossible"].items())])
+
+
+def total(counts: dict[str, Any]) -> dict[str, Any]:
+    rows = list(counts["scenarios"].values())
+    return {key: sum((row[key] for row in rows), start=type(rows[0][key])()) for key in rows[0]}
+
+
+def with_table(page: str, counts: dict[str, Any]) -> str:
+    """A page with the current table between its markers."""
+    before, _, rest = page.partition(MARKERS[0])
+    _, _, after = rest.partition(MARKERS[1])
+    return f"{before}{MARKERS[0]}\n{table(counts)}\n{MARKERS[1]}{after}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=3600)
+    parser.add_argument("--kills", type=int, default=200, help="kills of the command's main process at least")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the counts")
+    parser.add_argument("--markdown", action="store_true", help="put the counts of the last soak into the page")
+    options = parser.parse_args()
+    if options.markdown:
+        PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), json.loads(COUNTS.read_text())), encoding="utf-8")
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        counts = soak(options.seconds, options.kills, options.seed, Path(folder))
+    print(table(counts))
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(counts, indent=1) + "\n", encoding="utf-8")
+    everything = total(counts)
+    return int(any(everything[key] for key in ("lost", "doubled", "different", "left", "surprises")))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
