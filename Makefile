@@ -7,7 +7,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*)
 # The engine and BLAS choose their own threads; more test processes than cores only slow each other down.
 WORKERS ?= 2
 
-.PHONY: setup demo test soak lint bench clean
+.PHONY: setup demo test soak sanitize lint bench clean
 setup: $(READY)
 
 $(VENV)/made:
@@ -31,6 +31,12 @@ SEED ?= 0
 soak: $(READY)
 	PYTHONPATH=tests $(BIN)/python -m faults.soak --seconds $(SECONDS) --seed $(SEED) --json docs/data/reliability.json
 	PYTHONPATH=tests $(BIN)/python -m faults.soak --markdown
+	PARITYLAB_SOAK=1 $(BIN)/python -m pytest -s tests/faults/test_fuzz.py
+	$(BIN)/python benchmarks/memory.py --json
+
+# The native kernel with address and undefined-behaviour sanitizers, under the tests of the engines.
+sanitize: $(READY)
+	tests/faults/sanitize.sh
 
 lint: $(READY)
 	$(BIN)/ruff check .

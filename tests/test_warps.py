@@ -164,7 +164,7 @@ def test_the_emulator_notices_mistakes(mistake, tmp_path):
 
 def test_where_there_is_a_gpu_it_is_chosen(emulator, monkeypatch):
     monkeypatch.setattr(devices, "current", lambda: emulator)
-    assert choose(WHOLE["warp"]) == choose(WHOLE["warp"], "warps") == "warps"
+    assert choose(WHOLE["warp"], "warps") == "warps"
     assert engines.label("warps") == "warps_emulated_GPU"
     finite = replace(WHOLE["warp"], problem=pl.Parity(10, 3, sample=100))
     assert choose(finite) != "warps"

@@ -24,7 +24,7 @@ def add(commands: Any) -> None:
         " beside published 10th percentiles, and draw survival curves, a histogram and a training curve.",
     )
     parser.add_argument("--runs", type=count, default=500, help="networks per setting, degree and learning rate")
-    parser.add_argument("--engine", default="auto", help="auto, jax or lanes")
+    parser.add_argument("--engine", default="auto", help="auto, jax, lanes or warps")
     parser.add_argument("--threads", type=count, default=None, help="cores for the native engine (all unless said)")
     add_common(parser, run)
 

@@ -70,7 +70,7 @@ def add_problem_and_learner(parser: Parser, several: bool = True) -> None:
 def add_engine(parser: Parser) -> Any:
     """The options that say how, in a group to which others may be added."""
     engine = parser.add_argument_group("engine and output")
-    engine.add_argument("--engine", default="auto", help="auto, jax or lanes")
+    engine.add_argument("--engine", default="auto", help="auto, jax, lanes or warps")
     engine.add_argument("--threads", type=count, default=None, help="cores for the native engine (all unless said)")
     return engine
 

@@ -29,7 +29,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--export", type=Path, metavar="FILE",
                         help="train nothing; write what is missing, for 'python -m paritylab.offload' elsewhere")
     add_seed(parser)
-    parser.add_argument("--engine", default="auto", help="auto, jax or lanes")
+    parser.add_argument("--engine", default="auto", help="auto, jax, lanes or warps")
     parser.add_argument("--threads", type=count, help="cores for the native engine; all unless said")
     add_crew(parser)
     add_common(parser, run)

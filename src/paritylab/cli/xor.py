@@ -30,7 +30,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--frozen", action="store_true", help="do not train the second layer")
     parser.add_argument("--gaussian", action="store_true", help="Gaussian inputs, not bits")
     add_seed(parser)
-    parser.add_argument("--engine", default="auto", help="auto, jax or lanes")
+    parser.add_argument("--engine", default="auto", help="auto, jax, lanes or warps")
     add_common(parser, run)
 
 

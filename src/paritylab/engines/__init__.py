@@ -37,8 +37,9 @@ def choose(setup: Setup, engine: str = "auto") -> str:
         raise unknown("engine", engine, ENGINES)
     if engine == "jax":
         return engine
-    if engine != "lanes" and _warps_train(setup, asked=engine == "warps"):
-        return "warps"
+    if engine == "warps":
+        _require_warps(setup)
+        return engine
     why_not = lanes.refusal(setup)
     if engine == "auto" and (why_not or jax.default_backend() != "cpu"):
         return "jax"
@@ -53,15 +54,11 @@ def choose(setup: Setup, engine: str = "auto") -> str:
     return "lanes"
 
 
-def _warps_train(setup: Setup, asked: bool) -> bool:
-    """Whether the GPU engine can train this Setup; an error if it cannot and was asked for."""
-    if not asked:
-        return warps.available() and warps.refusal(setup) is None
+def _require_warps(setup: Setup) -> None:
     if not warps.available():
         raise InvalidInput("engine 'warps' needs an NVIDIA GPU and CuPy (pip install 'paritylab[gpu]'); use 'auto'")
     if why_not := warps.refusal(setup):
         raise InvalidInput(f"engine 'warps' cannot train this: {why_not}; use 'jax' or 'auto'")
-    return True
 
 
 def label(engine: str) -> str:
