@@ -1,6 +1,7 @@
 """What more workers bring, what scheduling costs, and how far one scheduler goes.
 
     python benchmarks/scaling.py speedup            # a sweep of 200 cells: one worker, two workers, alternately
+    python benchmarks/scaling.py asleep             # the same with runs that only sleep, for a machine that is busy
     python benchmarks/scaling.py blocks             # blocks of a second that only sleep: time lost between them
     python benchmarks/scaling.py simulate --workers 1000 --blocks 100000
     python benchmarks/scaling.py store              # bytes of a record on disk, records read and written a second
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import tempfile
 import time
 from collections.abc import Sequence
@@ -53,10 +55,10 @@ def speedup(options: argparse.Namespace) -> dict[str, Any]:
     return {"cells": len(setups), "runs": options.runs, "seconds": seconds, "ratios": ratios}
 
 
-def asleep(block: Sequence[Any], engine: str, threads: int, seconds: float) -> list[tuple[list[np.ndarray], float]]:
-    """A block whose every run takes so many seconds of sleep."""
+def slept(block: Sequence[Any], seconds: float, said: float) -> list[tuple[list[np.ndarray], float]]:
+    """A block whose every run takes so many seconds of sleep, and says that it took so many."""
     time.sleep(seconds * sum(len(runs) for _, _, runs in block))
-    return [(columns(runs), max(seconds, crews.BLOCK_SECONDS) * len(runs)) for _, _, runs in block]
+    return [(columns(runs), said * len(runs)) for _, _, runs in block]
 
 
 def columns(runs: np.ndarray) -> list[np.ndarray]:
@@ -66,19 +68,31 @@ def columns(runs: np.ndarray) -> list[np.ndarray]:
 
 
 class Sleepers(crews.Crew):
-    """A crew whose runs sleep; one run is one block."""
+    """A crew whose runs sleep; one run is one block unless a run says how long it took."""
 
-    def __init__(self, client: Any, seconds: float) -> None:
-        super().__init__(client, lambda *block: asleep(*block, seconds=seconds))
+    def __init__(self, client: Any, seconds: float, said: float = math.inf) -> None:
+        super().__init__(client, lambda block, *_: slept(block, seconds, min(said, 1e3)))
 
 
-def drained(crew: crews.Crew, blocks: int) -> tuple[int, float]:
+def drained(crew: crews.Crew, runs: int, setups: int = 1) -> tuple[int, float]:
     """Records that came back, and the seconds that it took."""
-    job = Job(cells(8)[0], 0, np.arange(blocks))
+    jobs = [Job(setup, 0, np.arange(runs)) for setup in cells(max(8, setups))[:setups]]
     start, count = time.perf_counter(), 0
-    for ended in crew.attempt([job], "lanes"):
+    for ended in crew.attempt(jobs, "lanes"):
         count += sum(len(records) for _, records in ended if isinstance(records, Records))
     return count, time.perf_counter() - start
+
+
+def asleep(options: argparse.Namespace) -> dict[str, Any]:
+    """Wall time of a sweep whose runs sleep for 5 ms, with 1 and 2 workers: what scheduling leaves of a factor 2."""
+    seconds: dict[int, float] = {}
+    for workers in (1, 2):
+        with LocalCluster(n_workers=workers, threads_per_worker=1, host="127.0.0.1",
+                          dashboard_address=None) as cluster, Client(cluster) as client:  # fmt: skip
+            drained(Sleepers(client, 0.0), 10)
+            _, seconds[workers] = drained(Sleepers(client, 0.005, 0.005), options.runs, options.cells)
+    return {"cells": options.cells, "runs": options.runs, "seconds": seconds, "ratio": seconds[1] / seconds[2],
+            "lost with 2": seconds[2] / (options.cells * options.runs * 0.005 / 2) - 1}
 
 
 def blocks(options: argparse.Namespace) -> dict[str, Any]:
@@ -131,7 +145,7 @@ def store(options: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("what", choices=["speedup", "blocks", "simulate", "store"])
+    parser.add_argument("what", choices=["speedup", "asleep", "blocks", "simulate", "store"])
     parser.add_argument("--cells", type=int, default=200)
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=3)

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from paritylab import engines
-from paritylab.errors import CellFailed, InvalidInput, require, unknown
+from paritylab.errors import CellFailed, InvalidInput, in_a_line, require, unknown
 from paritylab.records import COLUMNS, Records
 from paritylab.setup import Setup
 
@@ -36,6 +36,7 @@ BLOCK_SECONDS = 1.0
 FIRST_RUNS = 8
 AHEAD = 2  # blocks in flight for each worker, so that none waits for the next
 BLOCKS_A_SECOND = 200  # what one scheduler should be asked for at most: with more workers, blocks last longer
+STARTS = 3  # attempts to start workers on this machine
 DEATHS = 20  # workers that a block may lose before it is given up
 SLURM_OPTIONS = ("partition", "account", "cores", "memory", "walltime", "gpus", "jobs", "prologue")
 
@@ -138,6 +139,20 @@ def _spared() -> Generator[None, None, None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _local_cluster(workers: int) -> Any:
+    """Processes on this machine; one may die while it starts, which Dask does not survive, so there is another try."""
+    from distributed import LocalCluster
+
+    for left in reversed(range(STARTS)):
+        try:
+            with _spared():
+                return LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1",
+                                    dashboard_address="127.0.0.1:0", silence_logs=50)  # fmt: skip
+        except (RuntimeError, OSError) as error:
+            if not left:
+                raise InvalidInput(f"the workers do not start: {in_a_line(error)}") from error
 
 
 @contextlib.contextmanager
@@ -256,18 +271,14 @@ def crew(
     require(len(given) == 1, f"a crew needs one of workers, scheduler, slurm, not {', '.join(given) or 'none'}")
     _need("distributed")
     from dask import config
-    from distributed import Client, LocalCluster
+    from distributed import Client
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(_quiet())
         stack.enter_context(config.set({"distributed.scheduler.allowed-failures": DEATHS}))
         if workers is not None:
             require(1 <= workers <= 1024, f"workers must be from 1 to 1024, not {workers}")
-            with _spared():
-                target: Any = stack.enter_context(
-                    LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1",
-                                 dashboard_address="127.0.0.1:0", silence_logs=50)
-                )
+            target: Any = stack.enter_context(_local_cluster(workers))
         elif slurm is not None:
             _need("dask_jobqueue")
             from dask_jobqueue.slurm import SLURMCluster

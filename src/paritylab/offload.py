@@ -169,7 +169,7 @@ def work(text: str, directory: Path, deadline: float) -> int:
         first: dict[str, Task] = {}
         for task in waiting:
             first.setdefault(task.chain or task.name, task)
-        if not first or time.time() > deadline:
+        if not first or time.monotonic() > deadline:
             break
         programs = [task.setup.program for task in first.values()]
         together = [task for task in first.values() if task.setup.program == programs[0]]
@@ -190,7 +190,7 @@ def _train(tasks: Sequence[Task], deadline: float) -> list[Records | None]:
     for ended in engines.train(jobs):
         for index, records in ended:
             parts[index].append(records)
-        if time.time() > deadline:
+        if time.monotonic() > deadline:
             break
     found = [Records.concatenate(part) for part in parts]
     return [records if len(records) == task.runs else None for task, records in zip(tasks, found, strict=True)]
@@ -251,7 +251,7 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=1, help="so many programs are compiled and run at a time")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
     options = parser.parse_args()
-    deadline = time.time() + options.seconds
+    deadline = time.monotonic() + options.seconds
     try:
         batches = _batches(from_text(options.tasks.read_text(encoding="utf-8")))
     except (InvalidInput, OSError) as error:
@@ -259,14 +259,14 @@ def main() -> int:
         return 2
     options.records.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-    start, left = time.time(), 0
+    start, left = time.monotonic(), 0
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(options.processes, mp_context=context) as pool:
         running = {pool.submit(work, to_text(batch), options.records, deadline): batch for batch in batches}
         for done in as_completed(running):
             left += done.result()
             chain = getattr(running[done][0], "chain", "") or running[done][0].name
-            print(f"{time.time() - start:7.1f} s  {chain}: {done.result()} tasks left", flush=True)
+            print(f"{time.monotonic() - start:7.1f} s  {chain}: {done.result()} tasks left", flush=True)
     print(f"{len(list(options.records.glob('*.npz')))} record files, {left} tasks left")
     return 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import pkgutil
@@ -16,7 +17,7 @@ import paritylab
 from paritylab.cli import main
 
 GRACE = 60.0
-MEMORY = 8 * 2**30
+MEMORY = 4 * 2**30
 MODULES = [
     *(module.name for module in pkgutil.walk_packages(paritylab.__path__, "paritylab.")
       if not module.name.endswith("__main__")),
@@ -37,17 +38,22 @@ class Ended:
 
 
 def run(arguments: Sequence[str], folder: Path, seconds: float) -> Ended:
-    """Run a command in a folder; after so many seconds it is interrupted, and a minute later it is a hang."""
+    """Run a command in a folder; so many seconds after its start it is interrupted, and a minute later it is a hang."""
     streams = [folder.parent / name for name in ("stdout", "stderr")]
+    for path in streams:
+        path.unlink(missing_ok=True)
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(MODULES)
     process = context.Process(target=begin, args=(list(arguments), folder, streams))
     process.start()
+    while process.is_alive() and not streams[-1].exists():
+        process.join(0.01)
     process.join(seconds)
     late = process.is_alive()
     if late:
         assert process.pid is not None
-        os.kill(process.pid, signal.SIGINT)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGINT)
         process.join(GRACE)
     hangs = process.is_alive()
     process.kill()

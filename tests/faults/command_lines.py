@@ -26,6 +26,7 @@ SMALL = {
     "measure": "--n 6 --k 2 --max-steps 20 --eval-size 64 --batch 8 --runs 3",
     "merge": "kept",
     "reproduce": "--quick barak2022.prop9",
+    "results": "--out kept",
     "search": "--n 10 --k 3",
     "serve": "--port 0",
     "two-stage": "--n 7 --k 2 --width 8 --steps 20 --batch 8",

@@ -30,7 +30,7 @@ from paritylab.records import DIVERGED, SOLVED
 SOAK = os.environ.get("PARITYLAB_SOAK") == "1"
 ONE_IN = 60 if SOAK else 400
 """Of the Setups that only JAX can train, so many are trained: compiling takes seconds."""
-SECONDS = 3.0 if SOAK else 1.0
+SECONDS = 3.0
 """What a command may take before it is interrupted."""
 
 

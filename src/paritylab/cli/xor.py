@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
-from paritylab.errors import InvalidInput, require
+from paritylab.errors import require
 
 SHOWN = ("sig", "opp", "perp", "a", "accuracy", "loss", "zeta", "relaxed")
 
@@ -49,9 +49,8 @@ def run(options: argparse.Namespace) -> None:
     batch = 8 * d if options.batch is None else options.batch
     until = 4 * math.log(d) + 8 if options.time is None else options.time
     require(eta <= until < math.inf, f"--time must be at least one step, {eta:g}, not {until:g}")
+    require(until / eta <= 10**7, f"{until / eta:.3g} steps are too many; allowed: 10000000; raise --eta or lower --time")
     steps = math.ceil(until / eta - 1e-9)
-    if steps > 10**7:
-        raise InvalidInput(f"{steps} steps are too many; allowed: 10000000; raise --eta or lower --time")
     every = max(1, steps // 200) if options.every is None else options.every
     problem = Parity(d, 2, inputs=xor.gaussian_inputs if options.gaussian else None)
     learner = xor.learner(options.width, options.theta, eta, batch, options.frozen)

@@ -43,7 +43,7 @@ def learner(
     """The paper's network and training; ``frozen`` output weights, or a ``share`` of positive ones other than 1/2.
 
     >>> learner(64).optimiser.rates
-    (64, 0.015625)
+    (64.0, 0.015625)
     """
     from paritylab import MLP, SGD, Learner, inits
 
