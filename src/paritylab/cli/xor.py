@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> None:
     batch = 8 * d if options.batch is None else options.batch
     until = 4 * math.log(d) + 8 if options.time is None else options.time
     require(eta <= until < math.inf, f"--time must be at least one step, {eta:g}, not {until:g}")
-    require(until / eta <= 10**7, f"{until / eta:.3g} steps are too many; allowed: 10000000; raise --eta or lower --time")
+    require(until / eta <= 10**7, f"{until / eta:.3g} steps are more than 10000000; raise --eta or lower --time")
     steps = math.ceil(until / eta - 1e-9)
     every = max(1, steps // 200) if options.every is None else options.every
     problem = Parity(d, 2, inputs=xor.gaussian_inputs if options.gaussian else None)
