@@ -289,7 +289,7 @@ def test_tails_are_the_sums_they_stand_for():
 
 
 @pytest.mark.parametrize(("arguments", "text"), [
-    ({"d": 0}, "at least 1"),
+    ({"d": 0}, "from 1 to"),
     ({"d": 5, "degree": 6}, "from 1 to d = 5"),
     ({"d": 5, "degree": 0}, "from 1 to d = 5"),
     ({"d": 5, "unit": "tanh"}, "unknown unit"),
