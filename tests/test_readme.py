@@ -21,6 +21,6 @@ def test_the_commands_of_the_readme_are_understood():
 
     text = README.read_text(encoding="utf-8")
     commands = re.findall(r"^paritylab (.*)$", text, flags=re.MULTILINE)
-    assert len(commands) == 21
+    assert commands
     for command in commands:
         build_parser().parse_args(command.split())

@@ -52,6 +52,7 @@ def run(options: argparse.Namespace) -> None:
     require(until / eta <= 10**7, f"{until / eta:.3g} steps are more than 10000000; raise --eta or lower --time")
     steps = math.ceil(until / eta - 1e-9)
     every = max(1, steps // 200) if options.every is None else options.every
+    require(every >= 1, f"--every must be at least 1, not {every}")
     problem = Parity(d, 2, inputs=xor.gaussian_inputs if options.gaussian else None)
     learner = xor.learner(options.width, options.theta, eta, batch, options.frozen)
     setup = Setup(problem, learner, Protocol(eval_size=2000))
