@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import tempfile
 import time
 from collections.abc import Sequence
@@ -42,17 +43,29 @@ def cells(count: int) -> list[pl.Setup]:
 
 
 def speedup(options: argparse.Namespace) -> dict[str, Any]:
-    """Wall time of one sweep with 1 and 2 workers (each with one thread), the start of the crew left out."""
+    """Wall time of one sweep with 1 and 2 workers, each pinned to a core; the start of the crew is left out."""
     setups, seconds = cells(options.cells), {1: [], 2: []}
     for _ in range(options.rounds):
         for workers in (1, 2):
-            with crews.crew(workers=workers):
+            with crews.crew(workers=workers) as crew:
+                pinned(crew)
                 pl.sweep(setups, 2)  # imports, compiles
                 start = time.perf_counter()
                 pl.sweep(setups, options.runs, seed=1)
                 seconds[workers].append(time.perf_counter() - start)
     ratios = [one / two for one, two in zip(seconds[1], seconds[2], strict=True)]
     return {"cells": len(setups), "runs": options.runs, "seconds": seconds, "ratios": ratios}
+
+
+def pinned(crew: crews.Crew) -> None:
+    """Keep every worker, with all threads of its libraries, on a core of its own."""
+    for core, worker in zip(sorted(os.sched_getaffinity(0)), crew.client.nthreads(), strict=False):
+        crew.client.run(pin, core, workers=[worker])
+
+
+def pin(core: int) -> None:
+    for thread in Path("/proc/self/task").iterdir():
+        os.sched_setaffinity(int(thread.name), {core})
 
 
 def slept(block: Sequence[Any], seconds: float, said: float) -> list[tuple[list[np.ndarray], float]]:
@@ -147,7 +160,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("what", choices=["speedup", "asleep", "blocks", "simulate", "store"])
     parser.add_argument("--cells", type=int, default=200)
-    parser.add_argument("--runs", type=int, default=50)
+    parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--workers", type=int, default=1000)
     parser.add_argument("--blocks", type=int, default=60)

@@ -56,7 +56,7 @@ def test_workers_give_the_records_of_one_process(hands: module.Crew, tmp_path: P
 
 
 def test_a_worker_that_is_killed_loses_nothing(hands: module.Crew) -> None:
-    pids = list(hands._client.run(os.getpid).values())
+    pids = list(hands.client.run(os.getpid).values())
 
     def strike() -> None:
         time.sleep(0.3)

@@ -55,7 +55,7 @@ class Crew:
     """Workers behind a Dask client; ``work`` is what they do with a block."""
 
     def __init__(self, client: Any, work: Callable[..., Any] | None = None) -> None:
-        self._client = client
+        self.client = client
         self._work = work or globals()["work"]
         self._size, self._asked = 1, -math.inf
 
@@ -63,14 +63,14 @@ class Crew:
     def size(self) -> int:
         """How many blocks can be worked on at a time, as of a second ago or less: asking costs as much as a block."""
         if time.monotonic() - self._asked > 1:
-            self._size, self._asked = max(1, sum(self._client.nthreads().values())), time.monotonic()
+            self._size, self._asked = max(1, sum(self.client.nthreads().values())), time.monotonic()
         return self._size
 
     def choices(self, setups: Sequence[Setup], engine: str = "auto") -> list[tuple[str, str]]:
         """As :func:`paritylab.engines.choices`, by a worker: it may have a GPU where this process has none."""
         portable = [_portable(setup) for setup in setups]
         with _explained():
-            return self._client.submit(_choices, portable, engine, pure=False).result()
+            return self.client.submit(_choices, portable, engine, pure=False).result()
 
     def attempt(
         self, jobs: Sequence[engines.Job], engine: str, threads: int | None = None
@@ -81,13 +81,13 @@ class Crew:
         blocks = _Blocks(jobs)
         portable = [_portable(job.setup) for job in jobs]
         going: dict[Any, list[Piece]] = {}
-        done = as_completed(loop=self._client.loop, with_results=True, raise_errors=False)
+        done = as_completed(loop=self.client.loop, with_results=True, raise_errors=False)
 
         def send() -> None:
             while blocks.left and len(going) < AHEAD * self.size:
                 pieces = blocks.take(self.size)
                 block = [(portable[index], jobs[index].seed, runs) for index, runs in pieces]
-                future = self._client.submit(
+                future = self.client.submit(
                     self._work, block, engine, threads or 1, key=_name(jobs, pieces, engine), pure=False
                 )
                 going[future] = pieces
@@ -108,7 +108,7 @@ class Crew:
                     yield ended
                     send()
             finally:
-                self._client.cancel(list(going))
+                self.client.cancel(list(going))
 
 
 @contextlib.contextmanager
@@ -275,7 +275,8 @@ def crew(
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(_quiet())
-        stack.enter_context(config.set({"distributed.scheduler.allowed-failures": DEATHS}))
+        stack.enter_context(config.set({"distributed.scheduler.allowed-failures": DEATHS,
+                                        "distributed.worker.profile.enabled": False}))  # it takes 3 % of a worker
         if workers is not None:
             require(1 <= workers <= 1024, f"workers must be from 1 to 1024, not {workers}")
             target: Any = stack.enter_context(_local_cluster(workers))

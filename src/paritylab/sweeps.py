@@ -124,7 +124,8 @@ def sweep(
     numbers = np.arange(wanted.start, wanted.stop, wanted.step, dtype=np.int64)
     seed = whole("seed", seed)
     require(0 <= seed < 2**32, f"seed must be in 0..2^32-1, not {seed}")
-    failures = [_failure(setup) for setup in setups]
+    wrong = {program: _failure(setup) for program, setup in {setup.program: setup for setup in setups}.items()}
+    failures = [wrong[setup.program] for setup in setups]
     if len(setups) == 1 and failures[0]:
         raise CellFailed(failures[0])
     trainer = crews.current() or engines
