@@ -6,8 +6,8 @@
     python benchmarks/scaling.py simulate --workers 1000 --blocks 100000
     python benchmarks/scaling.py store              # bytes of a record on disk, records read and written a second
 
-Measure ``speedup`` on an idle machine. Simulated workers are threads that sleep as long as a block would take: the
-scheduler, the client and all messages are real.
+Measure ``speedup`` on an idle machine. Simulated workers are threads of two processes that sleep as long as a block
+would take: the scheduler, the client and all messages are real.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from dask import config
 from distributed import Client, LocalCluster
 
 import paritylab as pl
@@ -121,15 +122,16 @@ def blocks(options: argparse.Namespace) -> dict[str, Any]:
 def simulate(options: argparse.Namespace) -> dict[str, Any]:
     """So many workers, each block as long as the crew would make it; then as fast as the scheduler can."""
     length = max(crews.BLOCK_SECONDS, options.workers / crews.BLOCKS_A_SECOND)
-    hosts = max(1, options.workers // 50)
-    with LocalCluster(n_workers=hosts, threads_per_worker=options.workers // hosts, processes=False, protocol="tcp",
-                      host="127.0.0.1", dashboard_address=None) as cluster, Client(cluster) as client:  # fmt: skip
-        count, seconds = drained(Sleepers(client, length), options.blocks)
+    run, runs = length / crews.FIRST_RUNS, options.blocks * crews.FIRST_RUNS
+    with config.set({"distributed.worker.profile.enabled": False}), \
+            LocalCluster(n_workers=2, threads_per_worker=options.workers // 2, host="127.0.0.1",
+                         dashboard_address=None) as cluster, Client(cluster) as client:  # fmt: skip
+        _, seconds = drained(Sleepers(client, run, run), runs)
         few = min(options.blocks, 20_000)
         _, fastest = drained(Sleepers(client, 0.0), few)
-    ideal = count * length / options.workers
-    return {"workers": options.workers, "blocks": count, "block seconds": length, "seconds": seconds, "ideal": ideal,
-            "efficiency": ideal / seconds, "most blocks a second": few / fastest}
+    ideal = options.blocks * length / options.workers
+    return {"workers": options.workers, "blocks": options.blocks, "block seconds": length, "seconds": seconds,
+            "ideal": ideal, "efficiency": ideal / seconds, "most blocks a second": few / fastest}
 
 
 def store(options: argparse.Namespace) -> dict[str, Any]:
