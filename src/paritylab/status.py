@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 import os
 import socket
@@ -81,7 +82,8 @@ def sweeps(root: Path) -> Iterator[dict[str, Any]]:
 
 
 def _read(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    for path in folder.glob("*.json"):
+    for name in glob.glob("*.json", root_dir=folder):  # unlike Path.glob, lets folders vanish meanwhile
+        path = folder / name
         with contextlib.suppress(OSError, ValueError):
             told = json.loads(path.read_text(encoding="utf-8"))
             if isinstance(told, dict) and {"pid", "host", "started", "jobs"} <= told.keys():

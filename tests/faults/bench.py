@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 import os
 import signal
@@ -235,7 +236,7 @@ def records(out: Path) -> Records:
 
 
 def blocks(out: Path) -> set[str]:
-    return {path.name for path in out.glob("store/*/*.parquet")}
+    return set(glob.glob("store/*/*.parquet", root_dir=out))
 
 
 def differing(found: Records, undisturbed: Records) -> int:

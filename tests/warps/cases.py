@@ -66,6 +66,7 @@ CASES: dict[str, Case] = {
     "warp: everything": (case(pl.MLP(10), 20, 20, **EVERYTHING), {}),
     "team: three, 64 inputs": (case(pl.MLP(40, "infinite-zigzag:2"), 64, 32, "hinge:0.3"), {"tiles": 1}),
     "team: two, width 100": (case(pl.MLP(100), 30, 32), {}),
+    "team: more warps than have room": (case(pl.MLP(520), 5, 16), {}),
     "team: several products": (case(pl.MLP(40, "gelu"), 20, 40, "logistic"), {"tiles": 2}),
     "team: a frozen layer": (case(pl.MLP(20), 9, 16, **FROZEN), {"tiles": 1}),
 }

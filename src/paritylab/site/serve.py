@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import glob
 import hashlib
 import json
 import threading
+from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -43,10 +46,17 @@ class Watcher:
     def _state(self) -> str:
         """Changes with every claim tried, and when a sweep ends: records of one that goes on do not count."""
         busy = {job["setup_id"] for sweep in status.sweeps(self.out / "store") for job in sweep["jobs"]}
-        paths = [*self.out.glob("claims/*/*/result.json"), *self.out.glob("*.svg"),
-                 *(path for path in self.out.glob("store/*/*.parquet") if path.parent.name not in busy)]  # fmt: skip
-        listed = "\n".join(f"{path} {path.stat().st_mtime_ns}" for path in sorted(paths) if path.is_file())
+        patterns = ("claims/*/*/result.json", "*.svg", "store/*/*.parquet")
+        names = [name for pattern in patterns for name in glob.glob(pattern, root_dir=self.out)]
+        listed = "\n".join(_stamps(self.out / name for name in sorted(names) if Path(name).parent.name not in busy))
         return hashlib.sha256(listed.encode()).hexdigest()[:16]
+
+
+def _stamps(paths: Iterable[Path]) -> Iterator[str]:
+    """Files and when they were last written; those that vanish meanwhile are left out."""
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            yield f"{path} {path.stat().st_mtime_ns}"
 
 
 class Handler(SimpleHTTPRequestHandler):

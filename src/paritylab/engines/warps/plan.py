@@ -26,7 +26,9 @@ MOST_SHARED = 227 * 1024  # bytes of shared memory a block may have (compute cap
 SMALL_BATCH = 16  # below, tensor cores would multiply mostly zeros
 MOST_SUMS = 64  # pre-activations that a thread keeps in registers
 MOST_WEIGHTS = 144  # weights that it keeps there
-MOST_WARPS = 8  # of a team: with 255 registers a thread, as many as a processor holds
+ROOMY_WARPS = 8  # of a team: with 255 registers a thread, as many as a processor holds
+MOST_WARPS = 32  # with 64, where weights spill into memory
+MOST_WIDTH = 1024
 STRETCH = 512  # steps between two looks at whether the launch is over
 
 Arguments = Mapping[str, Any]  # of lanes.pool_arguments
@@ -154,7 +156,7 @@ def kernel_of(arguments: Arguments) -> str | None:
     fits = arguments["width"] <= MOST_SUMS and shared_bytes(arguments) <= MOST_SHARED
     if arguments["family"] != "mlp" or (arguments["batch"] < SMALL_BATCH and fits):
         return "threads" if fits else None
-    return "tiles" if arguments["width"] <= 16 * MOST_WARPS * tiles_of_a_warp(arguments) else None
+    return "tiles" if arguments["width"] <= MOST_WIDTH else None
 
 
 def param_count(arguments: Arguments) -> int:
@@ -180,6 +182,6 @@ def input_words(arguments: Arguments) -> int:
 
 def tiles_of_a_warp(arguments: Arguments) -> int:
     """How many tiles of sixteen units a warp of the kernel ``tiles`` takes: no more than needed, if they fit."""
-    most = max(1, min(4, MOST_WEIGHTS // (16 * input_words(arguments))))
+    fit = max(1, min(4, MOST_WEIGHTS // (16 * input_words(arguments))))
     needed = -(-arguments["width"] // 16)
-    return next((tiles for tiles in (1, 2, 3, 4) if tiles == most or needed <= tiles), most)
+    return min(needed, fit) if needed <= ROOMY_WARPS * fit else -(-needed // MOST_WARPS)
