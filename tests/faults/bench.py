@@ -112,6 +112,8 @@ class Child:
     def __init__(self, bench: Bench, arguments: list[str], first: str = "", program: str = PARITYLAB) -> None:
         self._bench, self.mark = bench, uuid.uuid4().hex
         self._streams = [bench.folder / f"{self.mark}.{name}" for name in ("in", "out", "err")]
+        for path in self._streams:
+            path.touch(0o600)  # it may be killed before it opens them
         self._status: int | None = None
         self.pid: int = bench.ask(
             arguments=arguments, program=program, first=first, environment={MARK: self.mark},
