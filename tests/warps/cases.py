@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 import paritylab as pl
 from paritylab.engines import Job, lanes, loop
 from paritylab.engines.warps import WarpsPool, device
+from paritylab.engines.warps.plan import Plan, plan
 from paritylab.engines.work import Outcomes, Queue, initial_params, start_keys
 from paritylab.records import Records
 from paritylab.rng import run_keys
@@ -27,6 +29,8 @@ import oracle
 SEED, RUN = 3, 11
 POINTS = (1, 2, 3, 7, 33)  # updates after which params are compared
 TOLERANCE = 1e-4  # relative to the largest param, in float32
+
+NEVER = pl.Protocol(eval_every=2, eval_size=40, consecutive=10**6)  # is a run solved
 
 Case = tuple[pl.Setup, dict[str, Any]]  # and the plan's tuning
 
@@ -102,9 +106,8 @@ def start(setup: pl.Setup) -> Any:
 def assert_follows_oracle(name: str, where: Any) -> None:
     """Runs of several lengths that share one seed and number have the params, accuracy and loss of the oracle."""
     setup, tuning = CASES[name]
-    never = pl.Protocol(eval_every=2, eval_size=40, consecutive=10**6)
-    setup = replace(setup, protocol=never)
-    lengths = [replace(setup, protocol=replace(never, max_steps=t)) for t in POINTS]
+    setup = replace(setup, protocol=NEVER)
+    lengths = [replace(setup, protocol=replace(NEVER, max_steps=t)) for t in POINTS]
     outcomes = train([Job(each, SEED, np.array([RUN])) for each in lengths], where, **tuning)
     assert outcomes.records.steps.tolist() == list(POINTS)
     expected = oracle.train(setup, SEED, RUN, start(setup), max(POINTS))
@@ -118,11 +121,19 @@ def assert_follows_oracle(name: str, where: Any) -> None:
         assert abs(outcomes.records.loss[i] - loss) < 1e-5 * max(1, abs(loss))
 
 
+def compiled(setup: pl.Setup, tuning: dict[str, Any]) -> Plan:
+    """The plan that :func:`assert_follows_oracle` will need."""
+    program = replace(setup, protocol=NEVER).program
+    return plan(program, lanes.pool_arguments(program, max(POINTS)), **tuning)
+
+
 def main() -> None:
     gpu = device.current()
     assert gpu is not None, "no GPU, or no CuPy"
-    failed = 0
-    for name in sys.argv[1:] or CASES:
+    names, failed = sys.argv[1:] or list(CASES), 0
+    with ThreadPoolExecutor() as threads:  # compiling takes seconds, most of the time
+        list(threads.map(lambda name: gpu.kernels(compiled(*CASES[name])), names))
+    for name in names:
         try:
             assert_follows_oracle(name, gpu)
             print("ok    ", name, flush=True)
