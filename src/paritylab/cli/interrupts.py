@@ -23,7 +23,7 @@ class Interrupts:
         self._default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
         self._default &= threading.current_thread() is threading.main_thread()
         self._hook = sys.unraisablehook
-        self._again: threading.Timer | None = None
+        self._again: list[threading.Timer] = []
 
     def __enter__(self) -> Interrupts:
         if self._default:
@@ -32,11 +32,14 @@ class Interrupts:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._again is not None:
-            self._again.cancel()
-        if self._default:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            sys.unraisablehook = self._hook
+        if not self._default:
+            return
+        signal.signal(signal.SIGINT, lambda *_: None)  # one that is on its way comes too late
+        for timer in self._again:
+            timer.cancel()
+            timer.join()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.unraisablehook = self._hook
 
     def _interrupt(self, *_: object) -> None:
         self.came = True
@@ -44,7 +47,7 @@ class Interrupts:
 
     def _unraisable(self, lost: Any) -> None:
         if issubclass(lost.exc_type, KeyboardInterrupt):
-            self._again = threading.Timer(AGAIN_SECONDS, os.kill, (os.getpid(), signal.SIGINT))
-            self._again.start()
+            self._again.append(threading.Timer(AGAIN_SECONDS, os.kill, (os.getpid(), signal.SIGINT)))
+            self._again[-1].start()
         else:
             self._hook(lost)

@@ -1,0 +1,41 @@
+"""Ctrl-C that a library loses comes again, but not after the command has ended."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from paritylab.cli.interrupts import AGAIN_SECONDS, Interrupts
+
+
+def lose() -> None:
+    """What Python does with an exception that nothing can catch."""
+    lost: Any = SimpleNamespace(exc_type=KeyboardInterrupt)
+    sys.unraisablehook(lost)
+
+
+def test_a_lost_interruption_comes_again():
+    with Interrupts() as interrupts:
+        lose()
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(5)
+    assert interrupts.came
+
+
+def test_none_comes_after_the_end():
+    before = sys.unraisablehook
+    for wait in (0, AGAIN_SECONDS):  # before they are sent again, and just then
+        with Interrupts() as interrupts:
+            lose()
+            lose()
+            signal.signal(signal.SIGINT, lambda *_: None)
+            time.sleep(wait)
+        time.sleep(2 * AGAIN_SECONDS)
+        assert not interrupts.came
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert sys.unraisablehook is before
