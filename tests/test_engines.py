@@ -245,6 +245,14 @@ def test_a_deep_network_that_diverges_is_seen(engine):
     assert (runs_of(wild, range(3), engine=engine).status == DIVERGED).all()
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_network_that_is_always_wrong_has_accuracy_0(engine):
+    """Its output is 0 everywhere, which counts as wrong."""
+    learner = replace(SMALL.learner, init=lambda key, shape: jnp.zeros(shape), optimiser=pl.SGD(0.0))
+    setup = replace(SMALL, learner=learner, protocol=pl.Protocol(max_steps=1, eval_size=1000))
+    assert runs_of(setup, range(2), engine=engine).accuracy.tolist() == [0.0, 0.0]
+
+
 # --- compiled once ----------------------------------------------------------------------------------------------
 
 

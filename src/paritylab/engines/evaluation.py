@@ -72,7 +72,8 @@ class Evaluation:
     def full(self, slots: Any) -> tuple[Any, Any]:
         """Accuracy and mean loss of each slot over the whole sample."""
         errors, losses = self.totals(slots)
-        return 1 - errors / self._size, losses / self._size
+        accuracy = jnp.maximum(1 - errors / self._size, 0.0)  # XLA multiplies by 1 / size: 1000 errors are more
+        return accuracy, losses / self._size
 
     def totals(self, slots: Any) -> tuple[Any, Any]:
         """Errors and summed loss of each slot over the whole sample."""
