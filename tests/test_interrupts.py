@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import sys
 import time
 from types import SimpleNamespace
@@ -25,6 +26,22 @@ def test_a_lost_interruption_comes_again():
         with pytest.raises(KeyboardInterrupt):
             time.sleep(5)
     assert interrupts.came
+
+
+INTERRUPTED = """
+import sys
+from paritylab import cli
+def interrupt(name):
+    exec("raise KeyboardInterrupt")  # as where a dataclass is made
+cli.importlib.import_module = interrupt
+sys.exit(cli.main(["status"]))
+"""
+
+
+def test_the_exit_status_is_130_wherever_it_came(tmp_path):
+    (tmp_path / "interrupted.py").write_text(INTERRUPTED)
+    done = subprocess.run([sys.executable, "-m", "interrupted"], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (130, 1)
 
 
 def test_none_comes_after_the_end():
