@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import time
+from importlib.machinery import ExtensionFileLoader
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,6 +25,20 @@ def lose() -> None:
 def test_a_lost_interruption_comes_again():
     with Interrupts() as interrupts:
         lose()
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(5)
+    assert interrupts.came
+
+
+def test_it_waits_while_a_compiled_library_is_loaded():
+    class Slow(ExtensionFileLoader):
+        def exec_module(self, module):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.2)
+
+    with Interrupts() as interrupts:
+        Slow("slow", "slow.so").exec_module(None)
+        assert not interrupts.came
         with pytest.raises(KeyboardInterrupt):
             time.sleep(5)
     assert interrupts.came

@@ -6,6 +6,8 @@ import os
 import signal
 import sys
 import threading
+from importlib.machinery import ExtensionFileLoader
+from types import FrameType
 from typing import Any
 
 AGAIN_SECONDS = 0.05
@@ -15,7 +17,8 @@ class Interrupts:
     """While it is entered, ``came`` says whether there was an interruption.
 
     A KeyboardInterrupt that arrives within a callback from C (JAX has one for every garbage collection) is dropped with
-    a traceback: it is sent again. Within the conversion of an argument it becomes another error: hence ``came``.
+    a traceback: it is sent again. Within the conversion of an argument it becomes another error: hence ``came``. Where
+    a compiled library is being loaded it may crash that (jaxlib), so it waits.
     """
 
     def __init__(self) -> None:
@@ -41,13 +44,25 @@ class Interrupts:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         sys.unraisablehook = self._hook
 
-    def _interrupt(self, *_: object) -> None:
+    def _interrupt(self, _: int, frame: FrameType | None) -> None:
+        if _loads_a_library(frame):
+            self._send_again()
+            return
         self.came = True
         raise KeyboardInterrupt
 
     def _unraisable(self, lost: Any) -> None:
         if issubclass(lost.exc_type, KeyboardInterrupt):
-            self._again.append(threading.Timer(AGAIN_SECONDS, os.kill, (os.getpid(), signal.SIGINT)))
-            self._again[-1].start()
+            self._send_again()
         else:
             self._hook(lost)
+
+    def _send_again(self) -> None:
+        self._again.append(threading.Timer(AGAIN_SECONDS, os.kill, (os.getpid(), signal.SIGINT)))
+        self._again[-1].start()
+
+
+def _loads_a_library(frame: FrameType | None) -> bool:
+    while frame is not None and not isinstance(frame.f_locals.get("self"), ExtensionFileLoader):
+        frame = frame.f_back
+    return frame is not None
