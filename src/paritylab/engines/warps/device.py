@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
@@ -50,6 +51,9 @@ class Device(Protocol):
 @functools.cache
 def current() -> Device | None:
     """The first GPU, or None where there is none or CuPy is not installed."""
+    spec = importlib.util.find_spec("cupy")
+    if spec is None or spec.origin is None:  # a folder of that name is not CuPy
+        return None
     try:
         cupy = importlib.import_module("cupy")
         return Gpu(cupy) if cupy.cuda.runtime.getDeviceCount() > 0 else None
