@@ -178,6 +178,7 @@ def test_gradient_noise_adds_to_the_gradient():
         (lambda: pl.SGD(weight_decay=-0.1), "weight decay"),
         (lambda: pl.SGD(weight_decay=math.inf), "weight decay"),
         (lambda: pl.SGD(decay_form="torch"), "'coupled' or 'plain'"),
+        (lambda: pl.SGD(decay_form=np.arange(99).reshape(3, 33)), "'coupled' or 'plain'"),
         (lambda: pl.SGD(schedule="cosin:3"), "did you mean 'cosine'"),
         (lambda: pl.Adam(b1=1), r"in \[0, 1\)"),
         (lambda: pl.Adam(b2=-0.1), r"in \[0, 1\)"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from paritylab import status, sweeps
 from paritylab.cli import main
 from paritylab.engines import Job
 from paritylab.progress import Bar
+from paritylab.site.serve import _stamps
 from paritylab.store import Store
 
 
@@ -62,6 +64,18 @@ def test_the_stages_of_a_race_are_seen_too(
     seen = looked_at(tmp_path, monkeypatch, capsys, lambda store: pl.race([setup(0.1), setup(0.01)], store=store))
     assert all(len(found) == 1 for _, found in seen)
     assert max(found[0]["jobs"][0]["done"] for _, found in seen) == 25
+
+
+def test_a_folder_may_vanish_while_it_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "store" / status.FOLDER).mkdir(parents=True)
+    gone = tmp_path / "a.svg"
+
+    def vanished(*_: Any) -> Any:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(os, "scandir", vanished)
+    assert list(status.sweeps(tmp_path / "store")) == []
+    assert list(_stamps([gone])) == []
 
 
 def test_what_a_killed_process_left_is_not_shown(tmp_path: Path) -> None:

@@ -107,6 +107,13 @@ def test_setups_of_one_program_train_together_and_results_keep_their_order(train
     assert all(result.records.run.tolist() == [0, 1, 2, 3] for result in results)
 
 
+def test_a_program_is_checked_once(trainer, monkeypatch):
+    checked: list[str] = []
+    monkeypatch.setattr(pl.Setup, "check", lambda setup: checked.append(setup.program.id))
+    sweep([SETUP, DEEP, OTHER], runs=1, engine="jax")
+    assert sorted(checked) == sorted([SETUP.program.id, DEEP.program.id])
+
+
 def test_without_a_store_everything_is_trained(trainer):
     for _ in range(2):
         sweep([SETUP], runs=3, engine="jax")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import shutil
+import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -172,6 +173,14 @@ def test_where_there_is_a_gpu_it_is_chosen(emulator, monkeypatch):
         choose(finite, "warps")
     result = pl.sweep([WHOLE["warp"]], 8, engine="warps")[0]
     assert same(result.records, train([Job(WHOLE["warp"], 0, np.arange(8))], emulator).records)
+
+
+@pytest.mark.skipif(devices.current() is not None, reason="CuPy is installed")
+def test_a_folder_named_cupy_is_not_cupy(tmp_path, monkeypatch):
+    (tmp_path / "cupy").mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert devices.current.__wrapped__() is None
+    assert "cupy" not in sys.modules
 
 
 def test_without_one_it_cannot_be_had(monkeypatch):

@@ -88,10 +88,9 @@ class SGD(Optimiser):
         super().__post_init__()
         object.__setattr__(self, "weight_decay", single("weight decay", self.weight_decay))
         require(self.weight_decay >= 0, f"weight decay must be at least 0, not {self.weight_decay:g}")
-        named = isinstance(self.decay_form, str)
-        require(named and self.decay_form in ("coupled", "plain"),
-                f"decay_form must be 'coupled' or 'plain', not "
-                f"{repr(self.decay_form) if named else type(self.decay_form).__name__}")  # fmt: skip
+        object.__setattr__(self, "decay_form", str(self.decay_form))
+        require(self.decay_form in ("coupled", "plain"),
+                f"decay_form must be 'coupled' or 'plain', not {self.decay_form!r}")
 
     def move(self, gradient: Tree, state: Tree, params: Tree, lr: Tree, step: Any) -> tuple[Tree, Tree]:
         if self.weight_decay == 0:

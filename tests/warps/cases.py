@@ -121,7 +121,7 @@ def assert_follows_oracle(name: str, where: Any) -> None:
         assert abs(outcomes.records.loss[i] - loss) < 1e-5 * max(1, abs(loss))
 
 
-def compiled(setup: pl.Setup, tuning: dict[str, Any]) -> Plan:
+def plan_of(setup: pl.Setup, tuning: dict[str, Any]) -> Plan:
     """The plan that :func:`assert_follows_oracle` will need."""
     program = replace(setup, protocol=NEVER).program
     return plan(program, lanes.pool_arguments(program, max(POINTS)), **tuning)
@@ -132,7 +132,7 @@ def main() -> None:
     assert gpu is not None, "no GPU, or no CuPy"
     names, failed = sys.argv[1:] or list(CASES), 0
     with ThreadPoolExecutor() as threads:  # compiling takes seconds, most of the time
-        list(threads.map(lambda name: gpu.kernels(compiled(*CASES[name])), names))
+        list(threads.map(lambda name: gpu.kernels(plan_of(*CASES[name])), names))
     for name in names:
         try:
             assert_follows_oracle(name, gpu)
