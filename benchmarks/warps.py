@@ -97,9 +97,9 @@ def kernels(only: str | None = None) -> None:
             queue = Queue([Job(setups[name], 0, np.arange(ROWS))])
             pool = WarpsPool(setups[name].program, 1, ROWS, **tuning)
             pool.load(queue.take(pool.room))
-            show(workload=name, **tuning, **made.facts, rate=steady_rate(pool))
+            show(workload=name, tuning=tuning, **made.facts, rate=steady_rate(pool))
         except Exception as error:
-            show(workload=name, **tuning, failed=str(error)[:300])
+            show(workload=name, tuning=tuning, failed=str(error)[:300])
 
 
 def million() -> None:

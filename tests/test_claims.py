@@ -148,7 +148,7 @@ def test_planned_work_done_elsewhere_completes_the_trial(tmp_path, capsys):
     assert [task.chain for task in plan] == ["a"] * 3
     there = tmp_path / "there"
     there.mkdir()
-    assert offload.work(offload.to_text(plan), there, math.inf) == 0
+    assert offload.work(offload.from_text(offload.to_text(plan)), there) == 0
     assert len(list(there.glob("*.npz"))) == 2  # the chain ended with the second
     assert main(["merge", str(there), "--out", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["added"] == 20
@@ -160,7 +160,7 @@ def test_planned_work_done_elsewhere_completes_the_trial(tmp_path, capsys):
 def test_tasks_that_share_programs_or_chains_go_to_one_process():
     tasks = [offload.Task(setup(n, k), 0, 5, f"k={k}") for n in (8, 9) for k in (2, 3)]
     tasks.append(offload.Task(setup(10, 2), 0, 5))
-    batches = offload._batches(tasks)
+    batches = offload.batches_of(tasks)
     assert [len(batch) for batch in batches] == [4, 1]
     assert [task.setup.problem.n for task in batches[0]] == [8, 8, 9, 9]
 

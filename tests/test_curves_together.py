@@ -107,8 +107,8 @@ def test_curves_of_another_machine_are_used_as_if_made_here(tmp_path: Path) -> N
         Lab("quick", here, plan=plan).curves_each([deep("rademacher"), deep("gaussian")], 20, 10, 2)
     assert [type(task) for task in plan] == [offload.CurveTask] * 2
     assert offload.from_text(offload.to_text(plan)) == plan
-    assert len(offload._batches(plan)) == 1
-    assert offload.work(offload.to_text(plan), there, math.inf) == 0
+    assert len(offload.batches_of(plan)) == 1
+    assert offload.work(offload.from_text(offload.to_text(plan)), there) == 0
     assert main(["merge", str(there), "--out", str(here)]) == 0
     lab = Lab("quick", here, progress=False)
     found = lab.curves_each([deep("rademacher"), deep("gaussian")], 20, 10, 2)

@@ -80,8 +80,7 @@ def test_records_do_not_depend_on_company_or_interruptions(kind, emulator, monke
     jobs = [Job(replace(WHOLE[kind], protocol=replace(PROTOCOL, max_steps=most)), SEED, np.arange(most, most + 12))
             for most in (60, 150)]  # fmt: skip
     whole = train(jobs, emulator, **TUNING[kind])
-    monkeypatch.setattr(pools, "FIRST_BUDGET", 1)
-    monkeypatch.setattr(pools, "CALL_SECONDS", 0.0)  # the budget never grows
+    monkeypatch.setattr(pools, "LAUNCH_SECONDS", 0.0)  # over at the first check
     sliced = train(jobs, emulator, **TUNING[kind])
     monkeypatch.setattr(pools, "MOST_ROWS", 5)  # runs wait for rows
     few = train(jobs, emulator, **TUNING[kind])
@@ -140,6 +139,7 @@ def test_random_numbers_are_those_of_jax(emulator):
     np.testing.assert_allclose(normals, jax.random.normal(folded, (count,)), rtol=2e-6, atol=1e-6)
 
 
+START = "void start(const Table*, int) {}\n"
 MISTAKES = {
     "lanes diverge": "if (threadIdx.x < 5) __syncwarp();\n    __shfl_sync(0xffffffffu, 1, 0);",
     "never come": "if (threadIdx.x > 0) __syncthreads();",
@@ -150,9 +150,9 @@ MISTAKES = {
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_the_emulator_notices_mistakes(mistake, tmp_path):
-    head = "struct Table { unsigned* idle; };\nvoid start(const Table*, int) {}\n"
+    head = "struct Table { unsigned* idle; };\n"
     body = f"void train(const Table* rows, int, int, int) {{\n{MISTAKES[mistake]}\n}}\n"
-    plan = SimpleNamespace(source=head + body, threads=32, shared=4 * 32)
+    plan = SimpleNamespace(source=head + body, start_source=head + START, threads=32, shared=4 * 32)
     emulator = Emulator(tmp_path)
     array = emulator.array(np.zeros(1, np.uint32))
     table = emulator.array(np.array([emulator.address(array)], np.uint64))
@@ -165,7 +165,8 @@ def test_the_emulator_notices_mistakes(mistake, tmp_path):
 
 def test_where_there_is_a_gpu_it_is_chosen(emulator, monkeypatch):
     monkeypatch.setattr(devices, "current", lambda: emulator)
-    assert choose(WHOLE["warp"], "warps") == "warps"
+    assert choose(WHOLE["warp"]) == choose(WHOLE["warp"], "warps") == "warps"
+    assert choose(WHOLE["warp"], curves=True) != "warps"
     assert engines.label("warps") == "warps_emulated_GPU"
     finite = replace(WHOLE["warp"], problem=pl.Parity(10, 3, sample=100))
     assert choose(finite) != "warps"

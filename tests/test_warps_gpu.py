@@ -52,8 +52,7 @@ def test_times_are_distributed_as_those_of_another_engine(kind):
 def test_records_do_not_depend_on_company_or_interruptions(kind, monkeypatch):
     jobs = [Job(KINDS[kind], SEED, np.arange(500))]
     whole = cases.train(jobs, devices.current())
-    monkeypatch.setattr(pools, "FIRST_BUDGET", 40)
-    monkeypatch.setattr(pools, "CALL_SECONDS", 0.0)
+    monkeypatch.setattr(pools, "LAUNCH_SECONDS", 0.0)
     monkeypatch.setattr(pools, "MOST_ROWS", 77)
     sliced = cases.train(jobs, devices.current())
     for name in COLUMNS:

@@ -4,8 +4,9 @@
     python -m paritylab.offload work.json records --processes 8             # there, as often as needed
     paritylab merge records                                                 # here: into the store
 
-Tasks of one chain are done in order, and a chain ends with the first task whose median run is unsolved: a curve over n
-stops where its points leave the axis. Training curves (CurveTask) that can train together do so.
+Tasks of one chain are done in order, and a chain ends with the first task whose median run is unsolved (a curve over n
+stops where its points leave the axis) or, with ``until``, that solves such a share of its runs. Training curves
+(CurveTask) that can train together do so. Of a CountTask only the distribution of convergence times is kept.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
 import multiprocessing
 import os
 import sys
+import threading
 import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +30,7 @@ import jax
 import numpy as np
 
 from paritylab import __version__, engines
+from paritylab.counts import Counted, Counts, CountTask
 from paritylab.engines.curves import SERIES, Curves, curves_each, stepping
 from paritylab.errors import InvalidInput, require
 from paritylab.files import load_arrays, save_arrays
@@ -44,10 +48,21 @@ class Task:
     seed: int
     runs: int
     chain: str = ""
+    until: float | None = None
 
     @property
     def name(self) -> str:
         return f"{self.setup.id}-{self.seed}-{self.runs}"
+
+    def ends(self, records: Records) -> bool:
+        """Whether its chain ends with this task."""
+        return bool(self.chain) and chain_ends(records, self.until)
+
+
+def chain_ends(records: Records, until: float | None) -> bool:
+    """Whether so large a share is solved or, without ``until``, no more than half."""
+    solved = float(np.mean(records.status == SOLVED))
+    return solved <= 0.5 if until is None else solved >= until
 
 
 @dataclass(frozen=True)
@@ -81,7 +96,7 @@ class CurveTask:
 
     @property
     def name(self) -> str:
-        return self.name_on(engines.choose(self.setup))
+        return self.name_on(engines.choose(self.setup, curves=True))
 
 
 def kept_name(name: str, parameters: Mapping[str, Any], seed: int) -> str:
@@ -90,15 +105,24 @@ def kept_name(name: str, parameters: Mapping[str, Any], seed: int) -> str:
     return f"{name}-{hashlib.blake2b(key.encode(), digest_size=12).hexdigest()}"
 
 
-def to_text(tasks: Sequence[Task | CurveTask]) -> str:
+AnyTask = Task | CurveTask | CountTask
+
+
+def to_text(tasks: Sequence[AnyTask]) -> str:
     """The tasks as JSON."""
-    rows = [{"setup": t.setup.to_json(), "seed": t.seed}
-            | ({"curves": t.how.options()} if isinstance(t, CurveTask) else {"runs": t.runs, "chain": t.chain})
-            for t in tasks]  # fmt: skip
+
+    def rest(task: AnyTask) -> dict[str, Any]:
+        if isinstance(task, CurveTask):
+            return {"curves": task.how.options()}
+        if isinstance(task, CountTask):
+            return {"count": [task.first, task.runs]}
+        return {"runs": task.runs, "chain": task.chain, "until": task.until}
+
+    rows = [{"setup": task.setup.to_json(), "seed": task.seed} | rest(task) for task in tasks]
     return json.dumps({"format": FORMAT, "tasks": rows}, indent=1) + "\n"
 
 
-def from_text(text: str) -> list[Task | CurveTask]:
+def from_text(text: str) -> list[AnyTask]:
     try:
         document = json.loads(text)
         require(isinstance(document, dict) and document.get("format") == FORMAT, f"not of format {FORMAT}")
@@ -107,10 +131,13 @@ def from_text(text: str) -> list[Task | CurveTask]:
         raise InvalidInput(f"not a file of tasks: {error}") from error
 
 
-def _task(row: dict[str, Any]) -> Task | CurveTask:
+def _task(row: dict[str, Any]) -> AnyTask:
     setup, seed = Setup.from_json(row["setup"]), int(row["seed"])
+    if "count" in row:
+        first, runs = row["count"]
+        return CountTask(setup, seed, int(first), int(runs))
     if "curves" not in row:
-        return Task(setup, seed, int(row["runs"]), row["chain"])
+        return Task(setup, seed, int(row["runs"]), row["chain"], row.get("until"))
     options: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in row["curves"].items()
     }
@@ -131,7 +158,7 @@ def record(tasks: Sequence[CurveTask], directory: Path, progress: bool | None = 
         seconds = (time.perf_counter() - start) / len(group)
         directory.mkdir(parents=True, exist_ok=True)
         for task, curves in zip(group, made, strict=True):
-            chosen = engines.choose(task.setup, engine)
+            chosen = engines.choose(task.setup, engine, curves=True)
             about = {"engine": np.array(engines.label(chosen)), "seconds": np.array(seconds)}
             save_arrays(directory / f"{task.name_on(chosen)}.npz", curve_arrays(curves) | about)
 
@@ -153,23 +180,22 @@ def read_curves(path: Path, setup: Setup) -> tuple[Curves, str, float]:
     return curves, engine, seconds
 
 
-def work(text: str, directory: Path, deadline: float) -> int:
+def work(everything: Sequence[AnyTask], directory: Path, deadline: float = math.inf) -> int:
     """Do tasks whose chains belong together, one program after the other; returns how many are left at the deadline."""
-    everything = from_text(text)
     if drawn := [task for task in everything if isinstance(task, CurveTask)]:
         missing = [task for task in drawn if not (directory / f"{task.name}.npz").exists()]
         if missing:
             record(missing, directory, progress=False)
     tasks = [task for task in everything if isinstance(task, Task)]
     ended: set[str] = set()
-    left = 0
+    left = _count([task for task in everything if isinstance(task, CountTask)], directory, deadline)
     waiting = [task for task in tasks if not _done(task, directory, ended)]
     while waiting:
         waiting = [task for task in waiting if not task.chain or task.chain not in ended]
         first: dict[str, Task] = {}
         for task in waiting:
             first.setdefault(task.chain or task.name, task)
-        if not first or time.monotonic() > deadline:
+        if not first or _over(deadline):
             break
         programs = [task.setup.program for task in first.values()]
         together = [task for task in first.values() if task.setup.program == programs[0]]
@@ -178,9 +204,13 @@ def work(text: str, directory: Path, deadline: float) -> int:
                 left += 1
                 continue
             _write(task, records, directory)
-            _judge(task, records, ended)
+            ended |= {task.chain} if task.ends(records) else set()
         waiting = [task for task in waiting if task not in together]
     return left + len(waiting)
+
+
+def _work_on_text(text: str, directory: Path, deadline: float) -> int:
+    return work(from_text(text), directory, deadline)
 
 
 def _train(tasks: Sequence[Task], deadline: float) -> list[Records | None]:
@@ -190,15 +220,37 @@ def _train(tasks: Sequence[Task], deadline: float) -> list[Records | None]:
     for ended in engines.train(jobs):
         for index, records in ended:
             parts[index].append(records)
-        if time.monotonic() > deadline:
+        if _over(deadline):
             break
     found = [Records.concatenate(part) for part in parts]
     return [records if len(records) == task.runs else None for task, records in zip(tasks, found, strict=True)]
 
 
-def _judge(task: Task, records: Records, ended: set[str]) -> None:
-    if task.chain and np.mean(records.status == SOLVED) <= 0.5:
-        ended.add(task.chain)
+def _count(tasks: Sequence[CountTask], directory: Path, deadline: float) -> int:
+    """Do tasks of any programs, keeping each when it is complete; returns how many are left at the deadline."""
+    missing = [task for task in tasks if not (directory / f"{task.name}.npz").exists()]
+    jobs = [engines.Job(task.setup, task.seed, task.first + np.arange(task.runs)) for task in missing]
+    left = len(missing)
+    for group in engines.together(jobs):
+        parts: dict[int, list[Counts]] = {i: [] for i in group}
+        began, label = time.time(), engines.label(engines.choose(jobs[group[0]].setup))
+        for ended in () if _over(deadline) else engines.train([jobs[i] for i in group]):
+            for index, records in ended:
+                i = group[index]
+                parts[i] = [Counts.sum([*parts[i], Counts.of(records)])]
+                if parts[i][0].runs == missing[i].runs:
+                    Counted(missing[i], parts[i][0], label, began, time.time()).save(directory)
+                    left -= 1
+            if _over(deadline):
+                break
+    return left
+
+
+_stopped = threading.Event()
+
+
+def _over(deadline: float) -> bool:
+    return time.monotonic() > deadline or _stopped.is_set()
 
 
 def _file(task: Task, directory: Path) -> Path:
@@ -209,7 +261,7 @@ def _done(task: Task, directory: Path, ended: set[str]) -> bool:
     path = _file(task, directory)
     if not path.exists():
         return False
-    _judge(task, read_records(path)[2], ended)
+    ended |= {task.chain} if task.ends(read_records(path)[2]) else set()
     return True
 
 
@@ -229,44 +281,68 @@ def read_records(path: Path) -> tuple[Setup, str, Records, int]:
         raise InvalidInput(f"{path} does not hold records: {error}") from error
 
 
-def _batches(tasks: Sequence[Task | CurveTask]) -> list[list[Task | CurveTask]]:
+def batches_of(tasks: Sequence[AnyTask]) -> list[list[AnyTask]]:
     """Tasks that should be done by one process: chains that share a program, transitively; curves recorded alike."""
-    groups: list[tuple[set[object], list[Task | CurveTask]]] = []
-    for task in tasks:
-        marks: set[object] = {(task.how, stepping(task.setup), task.seed)} if isinstance(task, CurveTask) else {
-            task.chain or task.name, task.setup.program}  # fmt: skip
-        touched = [group for group in groups if group[0] & marks]
-        groups = [group for group in groups if not group[0] & marks]
-        joined = [member for group in touched for member in group[1]]
-        groups.append((marks.union(*(group[0] for group in touched)), [*joined, task]))
-    position = {id(task): i for i, task in enumerate(tasks)}
-    batches = [sorted(members, key=lambda task: position[id(task)]) for _, members in groups]
-    return sorted(batches, key=lambda batch: position[id(batch[0])])
+    owner: dict[object, int] = {}  # of a mark: the batch that has it
+    batches: dict[int, tuple[set[object], list[int]]] = {}
+    for position, task in enumerate(tasks):
+        marks: set[object] = {task.setup.program}
+        if isinstance(task, CurveTask):
+            marks = {(task.how, stepping(task.setup), task.seed)}
+        elif isinstance(task, Task) and task.chain:
+            marks.add(task.chain)
+        members = [position]
+        for other in {owner[mark] for mark in marks if mark in owner}:
+            theirs, earlier = batches.pop(other)
+            marks, members = marks | theirs, earlier + members
+        batches[position] = marks, members
+        owner |= dict.fromkeys(marks, position)
+    found = sorted(sorted(members) for _, members in batches.values())
+    return [[tasks[i] for i in members] for members in found]
+
+
+def done_batches(
+    batches: Sequence[list[AnyTask]], directory: Path, count: int, deadline: float = math.inf
+) -> Iterator[tuple[list[AnyTask], int]]:
+    """Do batches, ``count`` at a time; yields each when it is done, with how many of its tasks are left."""
+    directory.mkdir(parents=True, exist_ok=True)
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    _stopped.clear()
+    with _side_by_side(count) as pool:
+        running = {pool.submit(_work_on_text, to_text(batch), directory, deadline): batch for batch in batches}
+        try:
+            for done in as_completed(running):
+                yield running[done], done.result()
+        finally:
+            _stopped.set()  # threads cannot be killed
+            pool.shutdown(cancel_futures=True)
+
+
+def _side_by_side(count: int) -> Executor:
+    """Processes; threads on a GPU, which lets kernels of one process run beside each other."""
+    if jax.default_backend() != "cpu":
+        return ThreadPoolExecutor(count)
+    return ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m paritylab.offload", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("tasks", type=Path, help="what 'paritylab reproduce --export' wrote")
     parser.add_argument("records", type=Path, help="the directory for the records; what is there is not repeated")
-    parser.add_argument("--processes", type=int, default=1, help="so many programs are compiled and run at a time")
+    parser.add_argument("--processes", type=int, default=1, help="so many programs are compiled and trained at a time")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
     options = parser.parse_args()
     deadline = time.monotonic() + options.seconds
     try:
-        batches = _batches(from_text(options.tasks.read_text(encoding="utf-8")))
+        batches = batches_of(from_text(options.tasks.read_text(encoding="utf-8")))
     except (InvalidInput, OSError) as error:
         print(f"paritylab.offload: error: {error}", file=sys.stderr)
         return 2
-    options.records.mkdir(parents=True, exist_ok=True)
-    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     start, left = time.monotonic(), 0
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(options.processes, mp_context=context) as pool:
-        running = {pool.submit(work, to_text(batch), options.records, deadline): batch for batch in batches}
-        for done in as_completed(running):
-            left += done.result()
-            chain = getattr(running[done][0], "chain", "") or running[done][0].name
-            print(f"{time.monotonic() - start:7.1f} s  {chain}: {done.result()} tasks left", flush=True)
+    for batch, missing in done_batches(batches, options.records, options.processes, deadline):
+        left += missing
+        chain = getattr(batch[0], "chain", "") or batch[0].name
+        print(f"{time.monotonic() - start:7.1f} s  {chain}: {missing} tasks left", flush=True)
     print(f"{len(list(options.records.glob('*.npz')))} record files, {left} tasks left")
     return 0
 

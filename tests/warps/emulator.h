@@ -1,5 +1,6 @@
 // Runs CUDA kernels on a CPU, for tests: the threads of a block are fibers, and whatever exchanges something between
 // lanes waits until all lanes of the warp (or block) have come to the same line. Blocks run one after the other.
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -251,6 +252,9 @@ inline unsigned prmt(unsigned x, unsigned y) {
         result |= byte << (8 * i);
     }
     return result;
+}
+inline unsigned long long nanoseconds() {
+    return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __ffs(int x) { return __builtin_ffs(x); }

@@ -18,12 +18,16 @@ GUARD = 64  # bytes before and after every array
 PATTERN = 0xFF  # NaN as a float, -1 as a whole number
 
 MAIN = """
-namespace { const Table* given_rows; int given_count, given_budget, given_quota; }
-extern "C" const char* emulate(int blocks, int threads, float* shared, const Table* rows, int count, int budget,
+namespace { const Table* given_rows; int given_count, given_microseconds, given_quota; }
+extern "C" const char* emulate(int blocks, int threads, float* shared, const Table* rows, int count, int microseconds,
                                int quota) {
-    given_rows = rows, given_count = count, given_budget = budget, given_quota = quota;
-    return emulator::launch(blocks, threads, shared, [] { train(given_rows, given_count, given_budget, given_quota); });
+    given_rows = rows, given_count = count, given_microseconds = microseconds, given_quota = quota;
+    return emulator::launch(blocks, threads, shared,
+                            [] { train(given_rows, given_count, given_microseconds, given_quota); });
 }
+"""
+MAIN_START = """
+namespace { const Table* given_rows; int given_count; }
 extern "C" const char* emulate_start(int blocks, int threads, float* shared, const Table* rows, int count) {
     given_rows = rows, given_count = count;
     return emulator::launch(blocks, threads, shared, [] { start(given_rows, given_count); });
@@ -94,9 +98,8 @@ class Emulator:
         return self._kernels[source]
 
     def kernels(self, plan: Any) -> Kernels:
-        library = self.library(plan.source + MAIN)
-        train = self._launch(library.emulate, plan.threads, plan.shared)
-        start = self._launch(library.emulate_start, 32, 0)
+        train = self._launch(self.library(plan.source + MAIN).emulate, plan.threads, plan.shared)
+        start = self._launch(self.library(plan.start_source + MAIN_START).emulate_start, 32, 0)
         return Kernels(train, lambda blocks, *arguments: start(2, *arguments), self.blocks, {})
 
     def _launch(self, emulate: Any, threads: int, bytes_shared: int) -> Any:

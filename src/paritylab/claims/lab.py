@@ -15,8 +15,8 @@ from paritylab.cost import step_flops
 from paritylab.engines import ENGINES
 from paritylab.errors import require, unknown
 from paritylab.files import load_arrays, save_arrays
-from paritylab.offload import CurveTask, Task, kept_name
-from paritylab.records import SOLVED, Records
+from paritylab.offload import CurveTask, Task, chain_ends, kept_name
+from paritylab.records import Records
 
 if TYPE_CHECKING:
     from paritylab.engines.curves import Curves
@@ -107,6 +107,16 @@ class Lab:
 
         return self.size == "full" or jax.default_backend() != "cpu" or self._stored(setup, runs) is not None
 
+    def reach(self, chain: Sequence[Setup], runs: int) -> int:
+        """How many points of a chain can be had where its networks are too large for a CPU."""
+        for i, setup in enumerate(chain):
+            found = self._stored(setup, runs)
+            if found is not None and chain_ends(found, None):
+                return len(chain)  # nothing beyond is asked for
+            if found is None and not self.affords(setup, runs):
+                return i
+        return len(chain)
+
     def _stored(self, setup: Setup, runs: int) -> Records | None:
         """The Records of all runs of a Setup by one engine, if the store has them."""
         for engine in self.store.engines(setup.id, self.seed):
@@ -119,7 +129,7 @@ class Lab:
         """As :func:`paritylab.sweep`; records of any engine in the store are used if they are complete."""
         from paritylab.sweeps import sweep
 
-        self._note({str(i): [setup] for i, setup in enumerate(setups)}, runs, chained=False)
+        self._note({"": setups}, runs)
         results = sweep(setups, runs, self.seed, self.engine, self.threads, self.store, self.progress, any_engine=True)
         for result in results:
             self.count(result.setup, result.engine, len(result.records), result.model_steps, result.reused)
@@ -129,29 +139,34 @@ class Lab:
         """A sweep of one Setup."""
         return self.sweep([setup], runs)[0]
 
-    def chains(self, curves: Mapping[str, Sequence[Setup]], runs: int) -> dict[str, list[Result]]:
-        """Sweep along several curves, all at once, each up to its first point whose median run is unsolved."""
-        self._note(curves, runs, chained=True)
+    def chains(
+        self, curves: Mapping[str, Sequence[Setup]], runs: int, until: float | None = None
+    ) -> dict[str, list[Result]]:
+        """Sweep along several curves, all at once, each up to its first point whose median run is unsolved.
+
+        With ``until``, up to the first point that solves so large a share of its runs.
+        """
+        self._note(curves, runs, until)
         results: dict[str, list[Result]] = {name: [] for name in curves}
         going = {name: list(setups) for name, setups in curves.items()}
         while going := {name: setups for name, setups in going.items() if setups}:
             names = list(going)
             for name, result in zip(names, self.sweep([going[name].pop(0) for name in names], runs), strict=True):
                 results[name].append(result)
-                if result.summary.solved <= runs / 2:
+                if chain_ends(result.records, until):
                     going[name] = []
         return results
 
-    def _note(self, curves: Mapping[str, Sequence[Setup]], runs: int, chained: bool) -> None:
-        """With a plan: add the tasks that are missing, and stop if there are any."""
+    def _note(self, curves: Mapping[str, Sequence[Setup]], runs: int, until: float | None = None) -> None:
+        """With a plan: add the tasks that are missing, and stop if there are any. A chain has a name."""
         if self.plan is None:
             return
         for name, setups in curves.items():
             for setup in setups:
                 found = self._stored(setup, runs)
                 if found is None:
-                    self.plan.append(Task(setup, self.seed, runs, name if chained else ""))
-                elif chained and np.mean(found.status == SOLVED) <= 0.5:
+                    self.plan.append(Task(setup, self.seed, runs, name, until))
+                elif name and chain_ends(found, until):
                     break
         if self.plan:
             raise Planned
@@ -202,7 +217,7 @@ class Lab:
         directory = self.out / "kept"
 
         def recall(task: CurveTask) -> tuple[Curves, str, float] | None:
-            chosen = engines.choose(task.setup, self.engine)
+            chosen = engines.choose(task.setup, self.engine, curves=True)
             for engine in dict.fromkeys((chosen, "lanes", "jax")):
                 with contextlib.suppress(FileNotFoundError, ValueError):  # a damaged file is replaced
                     return read_curves(directory / f"{task.name_on(engine)}.npz", task.setup)

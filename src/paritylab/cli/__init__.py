@@ -17,8 +17,8 @@ from paritylab.cli.parser import Parser
 from paritylab.errors import InvalidInput
 
 COMMANDS = (
-    "adaptive", "alignment", "atlas", "claims", "compare", "curves", "demo", "flow", "fourier", "leaky", "measure",
-    "merge", "report", "reproduce", "results", "search", "serve", "status", "two-stage", "xor",
+    "adaptive", "alignment", "atlas", "campaign", "claims", "compare", "curves", "demo", "flow", "fourier", "leaky",
+    "measure", "merge", "report", "reproduce", "results", "search", "serve", "status", "two-stage", "xor",
 )
 
 

@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> None:
     options.max_steps = options.steps
     setup = make_setup(options, options.lr[0])
     setup.check()
-    engine = engines.choose(setup, options.engine)
+    engine = engines.choose(setup, options.engine, curves=True)
     found = curves(setup, options.steps, options.every, range(options.runs), options.seed, engine, options.threads,
                    options.weights, options.train, False if options.json else None)
     files = write(found, options.out, setup.id)

@@ -15,7 +15,7 @@ from paritylab.engines import lanes, loop, warps
 from paritylab.engines.jax_engine import JaxPool, default_slots
 from paritylab.engines.work import Job as Job
 from paritylab.engines.work import Outcomes, Queue
-from paritylab.errors import CellFailed, InvalidInput, in_a_line, unknown
+from paritylab.errors import CellFailed, InvalidInput, in_a_line, require, unknown
 from paritylab.records import Records
 from paritylab.setup import Setup
 
@@ -26,8 +26,10 @@ class EngineNotice(UserWarning):
     """Something about the choice of engine that a user would want to know."""
 
 
-def choose(setup: Setup, engine: str = "auto") -> str:
-    """The engine that will train this Setup: the one asked for, or the faster of those that can.
+def choose(setup: Setup, engine: str = "auto", curves: bool = False) -> str:
+    """The engine that will train this Setup: the one asked for, or the fastest of those that can.
+
+    Training ``curves`` are not recorded by every engine.
 
     >>> from paritylab.problems import Parity
     >>> choose(Setup(Parity(n=30, k=3)), "jax")
@@ -38,8 +40,11 @@ def choose(setup: Setup, engine: str = "auto") -> str:
     if engine == "jax":
         return engine
     if engine == "warps":
+        require(not curves, "engine 'warps' records no curves; use 'jax' or 'auto'")
         _require_warps(setup)
         return engine
+    if engine == "auto" and not curves and warps.available() and warps.refusal(setup) is None:
+        return "warps"
     why_not = lanes.refusal(setup)
     if engine == "auto" and (why_not or jax.default_backend() != "cpu"):
         return "jax"

@@ -166,9 +166,8 @@ class Recording:
 
     def engine(self, setup: Setup, asked: str) -> str:
         """The engine for a Setup; only ``jax`` reports another loss than the one that is trained."""
-        require(asked != "warps", "engine 'warps' records no curves; use 'jax' or 'auto'")
         if self.loss is None or as_loss(self.loss) == setup.learner.loss:
-            return choose(setup, asked)
+            return choose(setup, asked, curves=True)
         require(asked != "lanes", "engine 'lanes' reports the loss that is trained; use 'jax' or 'auto'")
         return "jax"
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from paritylab import rng
 from paritylab.errors import require
+from paritylab.networks import MLP, Neuron
 from paritylab.records import Records
 from paritylab.setup import Setup
 
@@ -100,6 +101,11 @@ def starter(network: Any, n: int, law: Any) -> Any:
     return jax.jit(jax.vmap(lambda key: network.init(rng.wrap(key), n, law)))
 
 
+def _shape_of(network: Any) -> Any:
+    """A network that starts alike: the activation does not matter, and need not be compiled for."""
+    return replace(network, activation="relu") if isinstance(network, (MLP, Neuron)) else network
+
+
 def start_keys(law: Any, keys: np.ndarray) -> np.ndarray:
     """The keys that runs with these keys draw their initial params from: their own, or that of a fixed start."""
     if law.fixed is None:
@@ -113,7 +119,7 @@ def initial_params(program: Setup, keys: np.ndarray, chunk: int = START_CHUNK) -
     They are drawn ``chunk`` runs at a time, so that one shape is compiled however many runs are asked for; with
     ``len(keys) == chunk`` they stay on the device, otherwise they come as NumPy arrays.
     """
-    start = starter(program.learner.network, program.problem.n, program.learner.init)
+    start = starter(_shape_of(program.learner.network), program.problem.n, program.learner.init)
     keys = start_keys(program.learner.init, keys)
     count = len(keys)
     if count == chunk:

@@ -21,13 +21,23 @@ def solved_fraction(status: ArrayLike, level: float = 0.95) -> tuple[float, Inte
     >>> fraction, round(low, 3), round(high, 3)
     (0.9, 0.596, 0.982)
     """
-    tail_of(level)
     flags = np.asarray(status) == SOLVED
-    if len(flags) == 0:
-        return math.nan, (0.0, 1.0)
-    test = stats.binomtest(int(flags.sum()), len(flags))
-    interval = test.proportion_ci(confidence_level=level, method="wilson")
-    return float(test.statistic), (float(interval.low), float(interval.high))
+    solved, runs = int(flags.sum()), len(flags)
+    return solved / runs if runs else math.nan, share_interval(solved, runs, level)
+
+
+def share_interval(count: int, total: int, level: float = 0.95) -> Interval:
+    """The Wilson interval of a proportion; (0, 1) of nothing.
+
+    >>> share_interval(0, 0), round(share_interval(9, 10)[0], 3)
+    ((0.0, 1.0), 0.596)
+    """
+    z = float(stats.norm.isf(tail_of(level)))
+    if total == 0:
+        return 0.0, 1.0
+    middle = (count + z * z / 2) / (total + z * z)
+    half = z / (total + z * z) * math.sqrt(count * (total - count) / total + z * z / 4)
+    return 0.0 if count == 0 else middle - half, 1.0 if count == total else middle + half
 
 
 @dataclass(frozen=True)

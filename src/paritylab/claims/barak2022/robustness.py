@@ -67,15 +67,17 @@ def best_shares(
 
     A run solved within fewer steps is solved within ``max_steps``, so the answer is that of the longest runs.
     """
-    found: dict[Combination, Best] = {}
-    for limit in horizons(max_steps):
-        open_ = [point for point in points if point not in found or not found[point].enough]
-        found |= dict.fromkeys(open_, Best())
-        for lr in rates:
-            tried = [point for point in open_ if not found[point].enough]
-            for point, result in zip(tried, lab.sweep([p.setup(lr, limit) for p in tried], runs), strict=True):
-                found[point] = max(found[point], Best(result.summary.solved_fraction, lr, limit), key=lambda b: b.share)
-    return found
+    tries = [(limit, lr) for limit in horizons(max_steps) for lr in rates]
+    asked = {str(point): [point.setup(lr, limit) for limit, lr in tries] for point in points}
+    found = lab.chains(asked, runs, until=SHARE)
+    return {point: best_of(tries, found[str(point)]) for point in points}
+
+
+def best_of(tries: Sequence[tuple[int, float]], results: Sequence[Result]) -> Best:
+    """The largest share among the longest runs that were tried."""
+    shares = [Best(result.summary.solved_fraction, lr, limit)
+              for (limit, lr), result in zip(tries, results, strict=False)]  # fmt: skip
+    return max((best for best in shares if best.within == shares[-1].within), key=lambda best: best.share)
 
 
 def horizons(max_steps: int) -> list[int]:

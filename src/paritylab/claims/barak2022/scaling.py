@@ -17,6 +17,10 @@ from paritylab.claims.registry import reproduces
 from paritylab.claims.verdicts import Check, Outcome, at_least, between, holds
 from paritylab.sweeps import Result
 
+DEAR = ("iii", "v", "vi", "*iii")
+"""Settings whose curves take hours on two cores; (ii) does at k >= 7 or n > 40."""
+LARGER = ", larger n"
+
 
 @reproduces("barak2022.fig1-right")
 def power_of_n(lab: Lab) -> Outcome:
@@ -69,8 +73,7 @@ def exponent_worsens(lab: Lab) -> Outcome:
 @reproduces("barak2022.fig10-mlp")
 def scaling_of_mlps(lab: Lab) -> Outcome:
     """Median convergence times of MLPs with ReLU (rate 1) and z^k (rate 0.01) units against n."""
-    names = lab.pick("settings", quick=["i", "iv"], standard=["i", "ii", "iv"],
-                     full=["i", "ii", "iii", "iv", "v", "vi"])
+    names = lab.pick("settings", quick=["i", "iv"], full=["i", "ii", "iii", "iv", "v", "vi"])
     degrees = lab.pick("k", quick=[2, 3], full=list(range(2, 9)))
     sizes = lab.pick("n", quick=[10, 15, 20, 25], full=list(range(10, 41)))
     runs = lab.pick("runs", quick=400, full=1000)
@@ -83,7 +86,7 @@ def scaling_of_mlps(lab: Lab) -> Outcome:
         checks.append(between("slope of (ii), k = 3", slope, 1.0, 4.0, interval))
     if max(sizes) >= 40:
         checks += [bends(name, curves[f"({name}) k=3"]) for name in names if name in ("i", "ii", "iv")]
-    return Outcome(checks, rows(curves), draw_panels(curves, names))
+    return Outcome(checks, rows(curves), draw_panels(curves))
 
 
 @reproduces("barak2022.fig10-misc")
@@ -97,14 +100,14 @@ def scaling_of_others(lab: Lab) -> Outcome:
     most = lab.pick("max_steps", quick=4000, full=100_000)
     rates = {"viii": 0.01, "xiv": lab.pick("rate of (xiv)", quick=0.05, full=0.01), "*iii": 3e-4, "xv": 0.05}
     curves = setting_curves(lab, {name: rates[name] for name in names}, degrees, sizes, runs, most)
-    larger = lab.pick("larger n", quick=[], standard=[], full=[*range(50, 101, 10), 150, 200])
+    larger = lab.pick("larger n", quick=[], full=[*range(50, 101, 10), 150, 200])
     if larger:
         wide = setting_curves(lab, {"ii": 1.0, "v": 0.01}, [2, 3, 4], larger, runs, most)
-        curves |= {f"{name}, larger n": results for name, results in wide.items()}
+        curves |= {f"{name}{LARGER}": results for name, results in wide.items()}
     checks = straight(curves, ["xv", "xiv"], degrees)
     slope, interval = Line(curves["(xv) k=3"], high=25).slope
     checks.append(between("slope of (xv), k = 3", slope, 0.5, 3.0, interval))
-    return Outcome(checks, rows(curves), draw_panels(curves, names))
+    return Outcome(checks, rows(curves), draw_panels(curves))
 
 
 # --- curves over n ------------------------------------------------------------------------------------------
@@ -119,13 +122,12 @@ def setting_curves(
     for name, lr in rates.items():
         for k in degrees:
             curve = [Setup(Parity(n, k), settings.barak2022(name, k, lr, 32), protocol) for n in sizes]
-            if name == "ii" and k >= 7:  # an hour on two cores
-                last = next((i for i, setup in enumerate(curve) if not lab.affords(setup, runs)), len(curve))
-                if last < len(curve):
-                    lab.leave_out(f"({name}) k={k} from n={sizes[last]} on")
-                curve = curve[:last]
-            asked[f"({name}) k={k}"] = curve
-    return lab.chains(asked, runs)
+            dear = name in DEAR or (name == "ii" and (k >= 7 or sizes[-1] > 40))
+            last = lab.reach(curve, runs) if dear else None
+            if last is not None and last < len(curve):
+                lab.leave_out(f"({name}) k={k} from n={sizes[last]} on")
+            asked[f"({name}) k={k}"] = curve[:last]
+    return lab.chains({name: curve for name, curve in asked.items() if curve}, runs)
 
 
 def reached(results: Sequence[Result]) -> list[Result]:
@@ -227,22 +229,25 @@ def draw(curves: Mapping[str, Sequence[Result]], lines: Mapping[str, Line]) -> A
 
 
 @plots.styled
-def draw_panels(curves: Mapping[str, Sequence[Result]], names: Sequence[str]) -> Any:
-    """One panel for each setting, one line for each k."""
-    columns = min(len(names), 3)
-    lines = math.ceil(len(names) / columns)
+def draw_panels(curves: Mapping[str, Sequence[Result]]) -> Any:
+    """One panel for each setting, and range of n, of which there is something; one line for each k."""
+    present = {(key.split(" k=")[0], LARGER if key.endswith(LARGER) else "") for key in curves}
+    shown = [(f"({name})", more) for more in ("", LARGER) for name in settings.BARAK2022
+             if (f"({name})", more) in present]  # fmt: skip
+    columns = min(len(shown), 3)
+    lines = math.ceil(len(shown) / columns)
     figure = plots.blank(0.4 + 1.9 * lines)
-    panels = np.ravel(figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False))
+    panels = np.ravel(figure.subplots(lines, columns, sharey=True, squeeze=False))
     degrees = sorted({result.setup.problem.k for results in curves.values() for result in results})
-    for axes, name in zip(panels, names, strict=False):
-        axes.set(xscale="log", yscale="log", title=f"({name})")
+    for axes, (name, more) in zip(panels, shown, strict=False):
+        axes.set(xscale="log", yscale="log", title=name + more)
         for k, colour, marker in zip(degrees, plots.COLOURS, "osD^v*P", strict=False):
-            points = series(reached(curves.get(f"({name}) k={k}", [])))
+            points = series(reached(curves.get(f"{name} k={k}{more}", [])))
             axes.plot(points.x, points.y, marker=marker, markersize=2.5, linewidth=0.9, color=colour, label=f"k = {k}")
             axes.fill_between(points.x, points.low, points.high, color=colour, alpha=0.2, linewidth=0)
-        axes.set_xticks(ticks := [10, 20, 40], [str(tick) for tick in ticks])
+        axes.set_xticks(ticks := [50, 100, 200] if more else [10, 20, 40], [str(tick) for tick in ticks])
         axes.xaxis.set_minor_locator(NullLocator())
-    for axes in panels[len(names):]:
+    for axes in panels[len(shown):]:
         axes.set_visible(False)
     figure.supxlabel("input bits n", fontsize=8)
     figure.supylabel("median steps to convergence", fontsize=8)

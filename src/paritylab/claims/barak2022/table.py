@@ -11,6 +11,7 @@ import numpy as np
 
 from paritylab import Parity, Protocol, Setup, figure7, plots, settings
 from paritylab.claims.barak2022.common import Floats, bootstrap
+from paritylab.claims.barak2022.repeats import RUNS, Repeat, repeats
 from paritylab.claims.intervals import proportion
 from paritylab.claims.lab import Lab
 from paritylab.claims.registry import reproduces
@@ -54,24 +55,28 @@ def percentiles(lab: Lab) -> Outcome:
         "median |log10 ratio| at the fastest rate": float(np.median(np.abs(stated))),
         "cells within a factor 2 at the fastest rate": within(np.array(stated), 2),
     }
-    return Outcome(checks, rate_rows(measured), draw_table(measured), numbers, what_is_missing(lab, measured))
+    again = repeats(lab, measured)
+    numbers |= repeated_numbers(certain, again, lab)
+    return Outcome(checks, rate_rows(measured, again), draw_table(measured), numbers, what_is_missing(lab, measured))
 
 
 @reproduces("barak2022.fig8")
 def converged(lab: Lab) -> Outcome:
     """The percentage of those runs that are solved within 10^5 steps."""
     measured = [m for m in table(lab) if not m.best.pending.any()]
+    again, fig8 = repeats(lab, measured), barak2022_fig8()
     rows: list[dict[str, Any]] = []
     near: dict[str, list[bool]] = {"fastest": [], "as printed": []}
     for m in measured:
-        published = barak2022_fig8()[m.cell.setting, m.cell.k, m.cell.batch]
+        published = fig8[m.cell.setting, m.cell.k, m.cell.batch]
         p = max(published.percent, 4) / 100
         tolerance = 4 + 200 * math.sqrt(2 * p * (1 - p) / 25)
         for rule, entry in (("fastest", m.best), ("as printed", m.as_printed)):
             percent = 100 * entry.solved_fraction
             rows.append({"setting": m.cell.setting, "k": m.cell.k, "batch": m.cell.batch, "rule": rule,
                          "lr": entry.setup.learner.optimiser.lr, "percent": percent, "published": published.percent,
-                         "certain": published.certain, "tolerance": tolerance})
+                         "certain": published.certain, "tolerance": tolerance}
+                        | repeated_share(again.get(entry.setup.id), published.percent))
             if published.certain:
                 near[rule].append(abs(percent - published.percent) <= tolerance)
     easy = [m.best for m in measured if m.cell.setting in NUMBERED and m.cell.batch >= 32 and m.cell.k <= 3]
@@ -84,6 +89,11 @@ def converged(lab: Lab) -> Outcome:
     if lab.size == "quick":
         checks = [at_least("smallest share of solved runs at the best rate", worst.solved_fraction, 1.0)]
     numbers = {"cells": float(len(measured)), "cells within, rates as printed": float(np.mean(near["as printed"]))}
+    judged = [row["chance"] for row in rows if row["rule"] == "fastest" and row["certain"]]
+    chances = [chance for chance in judged if chance is not None]
+    if chances:
+        numbers |= {f"cells with {RUNS} runs": float(len(chances)),
+                    "share whose printed percentage 25 runs can give (95 %)": float(np.mean(np.array(chances) > 0.05))}
     return Outcome(checks, rows, draw_shares(rows), numbers, what_is_missing(lab, measured))
 
 
@@ -193,14 +203,46 @@ def statistic(
 # --- showing ------------------------------------------------------------------------------------------------
 
 
-def rate_rows(measured: Sequence[Measured]) -> list[dict[str, Any]]:
+def repeated_numbers(certain: Sequence[Measured], again: Mapping[str, Repeat], lab: Lab) -> dict[str, float]:
+    """What many more runs say about the printed percentiles, at the rates of the printed table."""
+    cells = [(m, again[m.as_printed.setup.id]) for m in certain if m.as_printed.setup.id in again]
+    if not cells:
+        return {}
+    generator = lab.rng(8)
+    chances = np.array([repeat.chance_of_p10(m.cell.p10 or 0, generator) for m, repeat in cells])
+    ratios = np.array([math.log10(repeat.p10 / (m.cell.p10 or 0)) for m, repeat in cells])
+    core = ratios[[m.cell.setting in figure7.CORE for m, _ in cells]]
+    return {
+        f"cells with {RUNS} runs": float(len(cells)),
+        f"rms log10 ratio, (i)-(iv) and (xv), {RUNS} runs": rms(core),
+        f"median |log10 ratio|, {RUNS} runs": float(np.median(np.abs(ratios))),
+        "share whose printed percentile 25 runs can give (95 %)": float(np.mean(chances > 0.05)),
+    }
+
+
+def repeated_share(repeat: Repeat | None, printed: float) -> dict[str, Any]:
+    names = (f"percent of {RUNS}", "low", "high", "chance")
+    if repeat is None:
+        return dict.fromkeys(names)
+    share, (low, high) = repeat.solved
+    return dict(zip(names, (100 * share, 100 * low, 100 * high, repeat.chance_of_percent(printed)), strict=True))
+
+
+def rate_rows(measured: Sequence[Measured], again: Mapping[str, Repeat]) -> list[dict[str, Any]]:
     """One row for each cell and rate."""
+
+    def repeated(setup_id: str) -> dict[str, Any]:
+        names = (f"p10 of {RUNS}", f"low of {RUNS}", f"high of {RUNS}", f"solved of {RUNS}")
+        repeat = again.get(setup_id)
+        values = (None,) * 4 if repeat is None else (repeat.p10, *repeat.interval, repeat.solved[0])
+        return dict(zip(names, values, strict=True))
+
     return [
         {"setting": m.cell.setting, "k": m.cell.k, "batch": m.cell.batch, "lr": entry.setup.learner.optimiser.lr,
          "p10": entry.percentile, "p10_at_least": entry.low, "low": entry.interval[0], "high": entry.interval[1],
          "solved": entry.solved_fraction, "horizon": entry.horizon, "published": m.cell.p10, "certain": m.cell.certain,
          "fastest": entry is m.best, "as_printed": entry is m.as_printed, "matched": entry is m.matched,
-         "engine": entry.engine}
+         "engine": entry.engine} | repeated(entry.setup.id)
         for m in measured for entry in m.rates
     ]
 

@@ -30,7 +30,7 @@ def tracked(lab: Lab, setup: Setup, steps: int, every: int, runs: int) -> Phases
     """As :func:`paritylab.theory.xor_phases.track`, kept on disk."""
     from paritylab import engines
 
-    chosen = engines.choose(setup, lab.engine)
+    chosen = engines.choose(setup, lab.engine, curves=True)
     options = {"engine": chosen, "threads": lab.threads, "progress": lab.progress}
     key = {"setup": setup.id, "engine": chosen, "steps": steps, "every": every, "runs": runs}
     phases = lab.kept("xor-phases", key, lambda: track(setup, steps, every, range(runs), lab.seed, **options))

@@ -205,7 +205,7 @@ def kept_balance(lab: Lab, d: int, width: int, theta: float, eta: float, runs: i
 
     steps, batch = math.ceil(12 * math.log(d) / eta), round(d * math.log(d) ** 2)
     setup = network(d, width, theta, eta, batch, Protocol(eval_size=200))
-    chosen = engines.choose(setup, lab.engine)
+    chosen = engines.choose(setup, lab.engine, curves=True)
 
     def make() -> dict[str, Any]:
         found: dict[str, list[Any]] = {name: [] for name in ("violations", "pairs", "ratio", "drift", "series")}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import importlib
 import importlib.util
+import os
+import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
@@ -51,6 +54,7 @@ class Device(Protocol):
 @functools.cache
 def current() -> Device | None:
     """The first GPU, or None where there is none or CuPy is not installed."""
+    os.environ.setdefault("CUPY_CUDA_PER_THREAD_DEFAULT_STREAM", "1")  # threads train side by side; read on import
     spec = importlib.util.find_spec("cupy")
     if spec is None or spec.origin is None:  # a folder of that name is not CuPy
         return None
@@ -69,7 +73,8 @@ class Gpu:
         properties = cupy.cuda.runtime.getDeviceProperties(0)
         self.name = properties["name"].decode()
         self._processors = properties["multiProcessorCount"]
-        self._kernels: dict[str, Kernels] = {}
+        self._modules: dict[str, Any] = {}
+        self._locks: collections.defaultdict[str, threading.Lock] = collections.defaultdict(threading.Lock)
 
     def array(self, values: np.ndarray) -> Any:
         return self._cupy.asarray(values)
@@ -84,14 +89,8 @@ class Gpu:
         return array.data.ptr
 
     def kernels(self, plan: Plan) -> Kernels:
-        source = plan.source
-        if source not in self._kernels:
-            self._kernels[source] = self._compiled(source, plan)
-        return self._kernels[source]
-
-    def _compiled(self, source: str, plan: Plan) -> Kernels:
-        module = self._cupy.RawModule(code=source, options=("--std=c++17",))
-        train, start = module.get_function("train"), module.get_function("start")
+        train = self._module(plan.source).get_function("train")
+        start = self._module(plan.start_source).get_function("start")
         if plan.shared > 48 * 1024:
             train.max_dynamic_shared_size_bytes = plan.shared
         driver = importlib.import_module("cupy.cuda").driver
@@ -107,3 +106,11 @@ class Gpu:
         facts = {"registers": train.num_regs, "spilled bytes": train.local_size_bytes, "blocks": blocks}
         most = max(1, blocks) * self._processors
         return Kernels(launch(train, plan.threads, plan.shared), launch(start, START_THREADS, 0), most, facts)
+
+    def _module(self, source: str) -> Any:
+        with self._locks[source]:  # threads that want the same wait for the first
+            if source not in self._modules:
+                module = self._cupy.RawModule(code=source, options=("--std=c++17",))
+                module.compile()
+                self._modules[source] = module
+            return self._modules[source]

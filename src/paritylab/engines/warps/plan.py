@@ -18,8 +18,9 @@ from paritylab.setup import Setup
 
 KERNELS = Path(__file__).with_name("kernels")
 SOURCES = {
-    "threads": ("base", "threefry", "activations", "losses", "runs", "start", "threads"),
-    "tiles": ("base", "threefry", "activations", "losses", "runs", "start", "fragments", "tiles", "teams"),
+    "start": ("base", "threefry", "start"),
+    "threads": ("base", "threefry", "activations", "losses", "runs", "threads"),
+    "tiles": ("base", "threefry", "activations", "losses", "runs", "fragments", "tiles", "teams"),
 }
 MOST_INPUTS = 256
 MOST_SHARED = 227 * 1024  # bytes of shared memory a block may have (compute capability 9.0)
@@ -37,10 +38,11 @@ Arguments = Mapping[str, Any]  # of lanes.pool_arguments
 @dataclass(frozen=True)
 class Plan:
     """A kernel and its constants: blocks of ``threads`` threads and ``shared`` bytes, in which ``teams`` teams train
-    a network each."""
+    a network each. The kernel that draws initial params is apart, because programs may differ in them alone."""
 
     kernel: str
     constants: dict[str, Any]
+    start: dict[str, Any]
     threads: int
     teams: int
     shared: int
@@ -48,7 +50,15 @@ class Plan:
     @property
     def source(self) -> str:
         """The whole CUDA source, in one piece: compiled kernels are cached by their text."""
-        return prelude(self.constants) + "".join(_text(name) for name in SOURCES[self.kernel])
+        return _source(self.kernel, self.constants)
+
+    @property
+    def start_source(self) -> str:
+        return _source("start", self.start)
+
+
+def _source(kernel: str, constants: Mapping[str, Any]) -> str:
+    return prelude(constants) + "".join(_text(name) for name in SOURCES[kernel])
 
 
 @functools.cache
@@ -83,35 +93,32 @@ def _real(value: float) -> str:
 def plan(program: Setup, arguments: Arguments, kernel: str | None = None, **tuning: int) -> Plan:
     """The plan for a program.
 
-    An MLP may be put on the other ``kernel``. ``tuning`` may set ``warps`` (of a block), ``blocks`` (at least so many
-    on a processor), ``samples`` (at once, of ``threads``) and ``tiles`` (of sixteen units for a warp of ``tiles``).
+    MLPs and neurons may be put on the other ``kernel``. ``tuning`` may set ``warps`` (of a block), ``blocks`` (at
+    least so many on a processor), ``samples`` (at once, of ``threads``) and ``tiles`` (of sixteen units for a warp of
+    ``tiles``).
     """
     kernel = kernel or kernel_of(arguments)
     assert kernel is not None, "refusal() says so"
-    constants = _constants(program, arguments) | _start(program.learner.init, arguments)
+    constants, start = _constants(program, arguments), _start(program.learner.init, arguments)
     if kernel == "threads":
         samples = tuning.get("samples", samples_at_once(arguments))
         column = 128 * param_count(arguments) * (2 if samples < arguments["batch"] else 1)
         warps = tuning.get("warps", 1 if column > 2**13 else 4)
         constants |= {"SAMPLES": samples, "WARPS": warps, "MIN_BLOCKS": tuning.get("blocks", 1)}
-        return Plan(kernel, constants, 32 * warps, 32 * warps, column * warps)
+        return Plan(kernel, constants, start, 32 * warps, 32 * warps, column * warps)
     tiles = tuning.get("tiles", tiles_of_a_warp(arguments))
     team = -(-arguments["width"] // (16 * tiles))
     warps = tuning.get("warps", 4) if team == 1 else team
     blocks = tuning.get("blocks", 4 if team == tiles == input_words(arguments) == 1 else 1)
     constants |= {"TILES": tiles, "TEAM": team, "WARPS": warps, "MIN_BLOCKS": blocks}
-    return Plan(kernel, constants, 32 * warps, warps // team, 0)
+    return Plan(kernel, constants, start, 32 * warps, warps // team, 0)
 
 
 def _constants(program: Setup, arguments: Arguments) -> dict[str, Any]:
     activation, numbers = arguments["activation"], tuple(arguments["activation_params"])
     if activation == "clip" and numbers[0] == math.inf:
         activation, numbers = "relu", ()
-    return {
-        "FAMILY": arguments["family"].upper(),
-        "N": arguments["n"],
-        "WIDTH": arguments["width"],
-        "BIAS": arguments["bias"],
+    return _shape(arguments) | {
         "BATCH": arguments["batch"],
         "ACTIVATION": activation.upper(),
         "numbers": numbers,
@@ -134,6 +141,11 @@ def _constants(program: Setup, arguments: Arguments) -> dict[str, Any]:
     }
 
 
+def _shape(arguments: Arguments) -> dict[str, Any]:
+    names = {name.upper(): arguments[name] for name in ("n", "width", "bias")}
+    return {"FAMILY": arguments["family"].upper()} | names
+
+
 def start_law(law: Init) -> str | None:
     """The kernel's name for a law of initial weights that it can draw by itself."""
     laws = {inits.uniform().sample: "DRAWS_UNIFORM", inits.rademacher().sample: "DRAWS_SIGNS"}
@@ -142,7 +154,7 @@ def start_law(law: Init) -> str | None:
 
 def _start(law: Init, arguments: Arguments) -> dict[str, Any]:
     n, width = arguments["n"], arguments["width"]
-    return {
+    return _shape(arguments) | {
         "START_LAW": start_law(law) or "DRAWS_NOTHING",
         "START_FIXED": law.fixed is not None,
         "START_KEY": f"{law.fixed or 0}u",
@@ -154,7 +166,7 @@ def _start(law: Init, arguments: Arguments) -> dict[str, Any]:
 def kernel_of(arguments: Arguments) -> str | None:
     """Which kernel trains this, ``tiles`` or ``threads``; None where it does not fit on the chip."""
     fits = arguments["width"] <= MOST_SUMS and shared_bytes(arguments) <= MOST_SHARED
-    if arguments["family"] != "mlp" or (arguments["batch"] < SMALL_BATCH and fits):
+    if arguments["family"] == "polynet" or (arguments["batch"] < SMALL_BATCH and fits):
         return "threads" if fits else None
     return "tiles" if arguments["width"] <= MOST_WIDTH else None
 

@@ -15,8 +15,7 @@ from paritylab.records import SOLVED, Records
 from paritylab.setup import Setup
 
 EMPTY, ACTIVE = -2, -1  # beside the final statuses
-CALL_SECONDS = 0.2  # at most, about
-FIRST_BUDGET, MOST_BUDGET = 256, 2**30  # steps of a team in one launch
+LAUNCH_SECONDS = 0.2  # at most, about
 MOST_ROWS, MOST_BYTES = 2**18, 2**31
 START_ROWS = 2**14  # whose params the host draws at a time
 START_BLOCKS = 1024  # in which the GPU does
@@ -50,7 +49,6 @@ class WarpsPool:
         self._status = np.full(self.slots, EMPTY, np.int32)
         self._step = np.zeros(self.slots, np.int32)
         self._tag = np.zeros(self.slots, np.int64)
-        self._budget = FIRST_BUDGET
         self.model_steps = 0
         self.kernel_seconds = 0.0
 
@@ -121,21 +119,13 @@ class WarpsPool:
         quota = max(1, blocks * teams // 4) if more else 2**30
         self._table["status"][:] = ACTIVE
         start = time.perf_counter()
-        self._kernels.train(blocks, self._addresses, len(order), self._budget, quota)
+        self._kernels.train(blocks, self._addresses, len(order), round(1e6 * LAUNCH_SECONDS), quota)
         step = self._device.numpy(self._table["step"])
-        seconds = time.perf_counter() - start
-        self.kernel_seconds += seconds
+        self.kernel_seconds += time.perf_counter() - start
         status = self._device.numpy(self._table["status"])
         self.model_steps += int(np.sum(step[active] - self._step[active], dtype=np.int64))
         self._step = step
-        self._adapt(seconds, limited=bool(np.any(status[active] == ACTIVE)))
         return self._collect(active[status[active] >= 0], status)
-
-    def _adapt(self, seconds: float, limited: bool) -> None:
-        if limited and seconds < CALL_SECONDS / 2:
-            self._budget = min(MOST_BUDGET, self._budget * (8 if seconds < CALL_SECONDS / 16 else 2))
-        elif seconds > CALL_SECONDS:
-            self._budget = max(1, self._budget // 2)
 
     def _collect(self, ended: np.ndarray, status: np.ndarray) -> Outcomes:
         """The outcomes of these rows, which become empty."""

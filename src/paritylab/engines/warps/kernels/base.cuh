@@ -1,5 +1,6 @@
 // Types, and what every kernel knows of its rows. The constants (N, WIDTH, BATCH, ...) come before: see plan.py.
 typedef unsigned int u32;
+typedef unsigned long long u64;
 #define DEVICE static __device__ __forceinline__
 #ifdef __CUDACC__
 #define DYNAMIC_SHARED(name) extern __shared__ float name[]
@@ -12,7 +13,8 @@ constexpr bool SHALLOW = FAMILY != MLP;  // no second layer
 
 // Where the params of a row lie: w[input][unit], then b, u and c as far as there are any.
 constexpr int AT_B = N * WIDTH, AT_U = AT_B + (BIAS ? WIDTH : 0), AT_C = AT_U + (SHALLOW ? 0 : WIDTH);
-constexpr int PARAMS = AT_C + (BIAS && !SHALLOW ? 1 : 0);
+constexpr bool HAS_C = BIAS && !SHALLOW;
+constexpr int PARAMS = AT_C + HAS_C;
 
 // The rows in device memory. `order` lists those to train in this launch, `taken` counts how many teams have taken,
 // `idle` how many found none left.
@@ -35,9 +37,11 @@ struct Table {
     u32* idle;
 };
 
-// How long a launch lasts: a team stops after `budget` steps, or once `quota` teams are idle.
+// How long a launch lasts: until `microseconds` are over, or `quota` teams idle. All teams stop at the same time, so that
+// none runs alone on a processor at the end.
 struct Launch {
-    int count, budget, quota;
+    int count, microseconds, quota;
+    u64 begun;
 };
 
 // The larger and the smaller of two floats, NaN if either is; ftz, as CuPy compiles everything, so that signs are free.
@@ -50,9 +54,15 @@ DEVICE float min_nan(float a, float b) {
     asm("min.NaN.ftz.f32 %0, %0, %1;" : "+f"(a) : "f"(b));
     return a;
 }
+DEVICE u64 nanoseconds() {
+    u64 now;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    return now;
+}
 #endif
 
 DEVICE u32 lane_id() { return threadIdx.x % 32; }
-DEVICE bool over(const Table& table, const Launch& launch, int done) {
-    return done >= launch.budget || *(volatile const u32*)table.idle >= (u32)launch.quota;
+DEVICE bool over(const Table& table, const Launch& launch) {
+    return *(volatile const u32*)table.idle >= (u32)launch.quota ||
+           nanoseconds() - launch.begun >= 1000ull * launch.microseconds;
 }

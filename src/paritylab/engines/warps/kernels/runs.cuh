@@ -64,7 +64,7 @@ struct Score {
 // Errors and loss of what `outputs(key, first)` gives for 32 samples, one a lane, as (f, y). Stops once there are more
 // errors than allowed, unless `whole`: so the score of a run that has passed, or is finished, is complete.
 template <class Outputs>
-DEVICE Score evaluate(Key key, bool whole, int& blocks, const Outputs& outputs) {
+DEVICE Score evaluate(Key key, bool whole, const Outputs& outputs) {
     Score score = {0, 0.0};
     for (u32 first = 0; first < (u32)EVAL_SIZE && (whole || score.errors <= ALLOWED); first += 32) {
         float f, y;
@@ -72,7 +72,6 @@ DEVICE Score evaluate(Key key, bool whole, int& blocks, const Outputs& outputs) 
         const bool counts = first + lane_id() < (u32)EVAL_SIZE;
         score.errors += __popc(__ballot_sync(ALL, counts && !(y * f > 0.0f)));
         if (counts) score.loss += (double)Loss::value(f, y);
-        ++blocks;
     }
     return score;
 }

@@ -1,4 +1,4 @@
-// Teams of warps that train one MLP each: rows, samples, checks. A team is a warp, or a block of TEAM warps.
+// Teams of warps that train one network each: rows, samples, checks. A team is a warp, or a block of TEAM warps.
 
 // The first that a team's warps have to tell each other; with one warp there is nothing to tell.
 DEVICE float sum_over_team(float share, int& turn) {
@@ -85,10 +85,10 @@ DEVICE void step(Run& run, Network& net, const Window& window, int& turn) {
 }
 
 // Whether the run has ended; its outcome is then in the table.
-DEVICE bool check(Run& run, Network& net, const Table& table, int& turn, int& done) {
+DEVICE bool check(Run& run, Network& net, const Table& table, int& turn) {
     const bool finite = !any_in_team(!is_finite(net));
     const bool whole = !finite || run.t == run.max_steps;
-    Score score = evaluate(evaluation_key(run), whole, done, [&](Key key, u32 first, float& f, float& y) {
+    Score score = evaluate(evaluation_key(run), whole, [&](Key key, u32 first, float& f, float& y) {
         Samples samples;
         Hidden hidden;
         forget_splits(net);
@@ -106,12 +106,12 @@ DEVICE bool check(Run& run, Network& net, const Table& table, int& turn, int& do
     return true;
 }
 
-extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const Table* rows, int count, int budget,
-                                                                            int quota) {
+extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const Table* rows, int count,
+                                                                            int microseconds, int quota) {
     const Table table = *rows;
-    const Launch launch = {count, budget, quota};
+    const Launch launch = {count, microseconds, quota, nanoseconds()};
     const bool first = threadIdx.x % (32 * TEAM) == 0;
-    int done = 0, turn = 0;
+    int turn = 0;
     for (bool stop = false; !stop;) {
         const int place = said_by_first(first ? (int)atomicAdd(table.taken, 1u) : 0);
         if (place >= launch.count) {
@@ -132,9 +132,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const
                 if (run.t - window.first >= 32) open_window(window, run, table);
                 step(run, net, window, turn);
             }
-            done += steps;
-            if (due(run)) ended = check(run, net, table, turn, done);
-            stop = said_by_first(first && over(table, launch, done));
+            if (due(run)) ended = check(run, net, table, turn);
+            stop = said_by_first(first && over(table, launch));
         }
         save_network(net, params);
         if (first) table.step[run.row] = run.t, table.streak[run.row] = run.streak;

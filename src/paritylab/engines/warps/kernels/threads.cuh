@@ -1,4 +1,4 @@
-// One lane trains one network: neurons, PolyNets and small MLPs with small batches.
+// One lane trains one network: PolyNets, and neurons and small MLPs with small batches.
 //
 // The params of a warp's 32 networks lie in shared memory as [param][lane]: each lane reads and writes a column of its
 // own, so nothing conflicts and nothing waits. To evaluate one network on many inputs the warp works together, one
@@ -205,14 +205,14 @@ DEVICE bool screened_out(const Run& run, const float* net, bool asked) {
 }
 
 // The score of the network of lane `owner`, by the whole warp.
-DEVICE Score evaluate_together(const Run& run, const float* columns, int owner, bool whole, int& blocks) {
+DEVICE Score evaluate_together(const Run& run, const float* columns, int owner, bool whole) {
     const Key own = evaluation_key(run);
     const Key key = {__shfl_sync(ALL, own.a, owner), __shfl_sync(ALL, own.b, owner)};
     u32 mask[WORDS];
 #pragma unroll
     for (int w = 0; w < WORDS; ++w) mask[w] = __shfl_sync(ALL, run.mask[w], owner);
     const float* net = columns + owner;
-    Score score = evaluate(key, whole, blocks, [&](Key from, u32 first, float& f, float& y) {
+    Score score = evaluate(key, whole, [&](Key from, u32 first, float& f, float& y) {
         u32 x[1][WORDS];
         float z[1][WIDTH], out[1];
         draw(from, first + lane_id(), x[0]);
@@ -230,7 +230,7 @@ DEVICE void save(const Run& run, const Table& table, const float* net, int statu
 }
 
 // Checks the runs that are due; those that end leave their lanes free.
-DEVICE void check(Run& run, const Table& table, float* columns, int& done) {
+DEVICE void check(Run& run, const Table& table, float* columns) {
     float* net = columns + lane_id();
     const bool asked = run.row >= 0 && due(run);
     const bool finite = !asked || is_finite(net);
@@ -241,7 +241,7 @@ DEVICE void check(Run& run, const Table& table, float* columns, int& done) {
     while (waiting) {
         const int owner = __ffs(waiting) - 1;
         const bool whole = __shfl_sync(ALL, (int)finished, owner);
-        const Score found = evaluate_together(run, columns, owner, whole, done);
+        const Score found = evaluate_together(run, columns, owner, whole);
         if ((int)lane_id() == owner) score = found;
         waiting &= waiting - 1;
     }
@@ -272,16 +272,16 @@ DEVICE void refill(Run& run, const Table& table, const Launch& launch, float* ne
     __syncwarp();
 }
 
-extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const Table* rows, int count, int budget,
-                                                                            int quota) {
+extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const Table* rows, int count,
+                                                                            int microseconds, int quota) {
     DYNAMIC_SHARED(shared);
     const Table table = *rows;
-    const Launch launch = {count, budget, quota};
+    const Launch launch = {count, microseconds, quota, nanoseconds()};
     float* columns = shared + threadIdx.x / 32 * (COLUMN * 32);
     float* net = columns + lane_id();
     Run run = {};
     run.row = -1;
-    int done = 0, phase = 0, counted = 0;
+    int phase = 0, counted = 0;
     bool dry = false;
     for (;;) {
         // Lanes keep their checks together: one that becomes free between two of them waits for the next.
@@ -304,9 +304,9 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const
             for (int i = 0; i < steps; ++i) step(run, table, data, labels, net);
         }
         __syncwarp();
-        done += steps, phase += steps;
-        check(run, table, columns, done);
-        const bool stop = __shfl_sync(ALL, (int)over(table, launch, done), 0);
+        phase += steps;
+        check(run, table, columns);
+        const bool stop = __shfl_sync(ALL, (int)over(table, launch), 0);
         if (stop) {
             if (run.row >= 0) save(run, table, net, ACTIVE);
             return;

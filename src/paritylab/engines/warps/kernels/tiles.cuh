@@ -1,4 +1,4 @@
-// A two-layer MLP on tensor cores: its weights stay in registers from the first step to the last.
+// A two-layer MLP (or a neuron, one whose u is 1) on tensor cores: its weights stay in registers from the first step to the last.
 //
 // Everything is computed transposed, units as rows: H (units x samples) = W (units x inputs) X, then the activation's
 // way back D (units x samples), and dW (units x inputs) = D X'. W, H and D lie as the results of products and serve as
@@ -61,14 +61,15 @@ DEVICE void load_network(Network& net, const float* params) {
 #pragma unroll
         for (int row = 0; row < 2; ++row) {
             const int unit = unit_of(tile, row);
-            if (unit < WIDTH) net.u[tile][row] = params[AT_U + unit];
+            if (unit < WIDTH) net.u[tile][row] = SHALLOW ? 1.0f : params[AT_U + unit];
         }
     }
-    if (BIAS) net.c = params[AT_C];
+    if (HAS_C) net.c = params[AT_C];
 }
 
 DEVICE void save_network(Network& net, float* params) {
     for_each_weight(net, [&](float& weight, int place) { params[place] = weight; });
+    if (SHALLOW) return;
 #pragma unroll
     for (int tile = 0; tile < TILES; ++tile) {
 #pragma unroll
@@ -77,7 +78,7 @@ DEVICE void save_network(Network& net, float* params) {
             if (unit < WIDTH && quad_id() == 0) params[AT_U + unit] = net.u[tile][row];
         }
     }
-    if (BIAS && threadIdx.x % (32 * TEAM) == 0) params[AT_C] = net.c;
+    if (HAS_C && threadIdx.x % (32 * TEAM) == 0) params[AT_C] = net.c;
 }
 
 // Keeps the compiler from holding the parts of all weights in registers while a network is evaluated; it has no room.
@@ -316,11 +317,11 @@ DEVICE void move_network(Network& net, const Gradient& gradient, Update hidden, 
 #pragma unroll
         for (int row = 0; row < 2; ++row) {
             const float sum = sum_over_quad(gradient.u[tile][row]) * (1.0f / BATCH);
-            if (unit_of(tile, row) < WIDTH) net.u[tile][row] = move(net.u[tile][row], sum, output);
+            if (!SHALLOW && unit_of(tile, row) < WIDTH) net.u[tile][row] = move(net.u[tile][row], sum, output);
         }
     }
     const float sum = sum_over_quad(gradient.c) * (1.0f / BATCH);
-    if (BIAS) net.c = move(net.c, sum, output);
+    if (HAS_C) net.c = move(net.c, sum, output);
 }
 
 // Moves every param by lr tau, times the rate of its layer, times a standard normal.
@@ -331,6 +332,7 @@ DEVICE void add_noise(Network& net, Key root, float lr, float tau) {
         const Key key = place < AT_B ? w : b;
         weight = fmaf(hidden, random_normal(key, place < AT_B ? place : place - AT_B), weight);
     });
+    if (SHALLOW) return;
 #pragma unroll
     for (int tile = 0; tile < TILES; ++tile) {
 #pragma unroll
@@ -339,5 +341,5 @@ DEVICE void add_noise(Network& net, Key root, float lr, float tau) {
             if (unit < WIDTH) net.u[tile][row] = fmaf(output, random_normal(u, unit), net.u[tile][row]);
         }
     }
-    if (BIAS) net.c = fmaf(output, random_normal(c, 0), net.c);
+    if (HAS_C) net.c = fmaf(output, random_normal(c, 0), net.c);
 }

@@ -1,0 +1,117 @@
+"""``paritylab campaign``: very many runs of every cell of barak2022's table."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
+from paritylab.errors import InvalidInput, require, unknown
+
+DEFAULT_RUNS = 100_000
+AT_ONCE = 16  # programs on a GPU: as one is compiled, others train
+
+
+def add(commands: Any) -> None:
+    parser: Parser = commands.add_parser(
+        "campaign",
+        help="distributions of convergence times over barak2022's table, from as many runs as you like",
+        description="Finds the fastest rate of each cell (settings x n x k x batch sizes), gives each cell so many runs"
+        " that all take about the same work, and keeps how many were solved at each step: DIR/campaign/*.parquet."
+        " Interrupted, the same command goes on. --published shows the campaign that comes with the package.",
+    )
+    parser.add_argument("--runs", type=count, default=DEFAULT_RUNS, help="runs over all cells")
+    parser.add_argument("--settings", nargs="+", metavar="NAME", help="of barak2022, say i iv xv; all but the"
+                        " Transformer unless said")  # fmt: skip
+    parser.add_argument("--n", type=count, nargs="+", default=[10, 20, 30], help="numbers of inputs")
+    parser.add_argument("--k", type=count, nargs="+", default=[2, 3, 4], help="degrees")
+    parser.add_argument("--batch", type=count, nargs="+", default=[1, 4, 32, 128, 1024], help="batch sizes")
+    parser.add_argument("--engine", default="auto", help="of the races for the fastest rate: auto, jax, lanes or warps")
+    parser.add_argument("--export", type=Path, metavar="FILE",
+                        help="do not train: write what is missing for 'python -m paritylab.offload'")  # fmt: skip
+    parser.add_argument("--published", action="store_true", help="show what comes with the package")
+    add_seed(parser)
+    add_common(parser, run)
+
+
+def run(options: argparse.Namespace) -> None:
+    from paritylab import campaign as campaigns
+    from paritylab.store import Store
+
+    if options.published:
+        _show_published(options.json)
+        return
+    names = options.settings or list(campaigns.SETTINGS)
+    for name in names:
+        if name not in campaigns.SETTINGS:
+            raise unknown("setting", name, campaigns.SETTINGS)
+    require(max(options.k) <= min(options.n), f"--k must be at most --n, not {max(options.k)} for n={min(options.n)}")
+    directory, progress = options.out / "campaign", False if options.json else None
+    cells = campaigns.cells(names, options.n, options.k, options.batch)
+    shares = campaigns.plan(cells, options.runs, options.seed, options.engine, Store(options.out / "store"), progress)
+    campaigns.save_plan(shares, options.seed, directory)
+    left = campaigns.missing(shares, options.seed, directory)
+    if options.export:
+        _export(left, options)
+        return
+    _train(left, directory, progress)
+    found = campaigns.Campaign.read(directory)
+    files = found.write(directory)
+    if options.json:
+        print_json({**campaigns.totals(found), "files": [str(path) for path in files]})
+        return
+    print(summary(campaigns.totals(found)))
+    for path in files:
+        print(path)
+
+
+def _export(left: list[Any], options: argparse.Namespace) -> None:
+    from paritylab.files import write_atomically
+    from paritylab.offload import to_text
+
+    write_atomically(options.export, to_text(left).encode())
+    runs = sum(task.runs for task in left)
+    if options.json:
+        print_json({"file": str(options.export), "tasks": len(left), "runs": runs})
+    else:
+        print(f"{len(left)} tasks, {runs} runs: {options.export}")
+
+
+def _train(left: list[Any], directory: Path, progress: bool | None) -> None:
+    import jax
+
+    from paritylab.offload import batches_of, done_batches
+    from paritylab.progress import Bar
+
+    done, at_once = 0, 1 if jax.default_backend() == "cpu" else AT_ONCE
+    with Bar("campaign", sum(task.runs for task in left), progress) as bar:
+        for batch, missing in done_batches(batches_of(left), directory, at_once):
+            done += sum(getattr(task, "runs", 0) for task in batch)
+            if missing:
+                raise InvalidInput(f"{missing} blocks of {batch[0].name} could not be trained")
+            bar.show(done)
+
+
+def summary(totals: Any) -> str:
+    rate = totals["runs_per_second"]
+    return (
+        f"{totals['cells']} cells, {totals['runs']} networks, {100 * totals['solved'] / max(totals['runs'], 1):.1f} %"
+        f" solved\n{totals['model_steps']:.3g} model-steps, {totals['flops']:.3g} FLOP, {totals['seconds']:.1f} s"
+        f" ({rate:.3g} networks a second) on {', '.join(totals['engines'])}"
+    )
+
+
+def _show_published(as_json: bool) -> None:
+    from paritylab.campaign import published
+
+    cells, _ = published()
+    if as_json:
+        print_json([{name: None if value == float("inf") else value for name, value in row.items()}
+                    for row in cells.to_dicts()])  # fmt: skip
+        return
+    print(f"{len(cells)} cells, {cells['runs'].sum()} networks; 10th percentile and median of steps, 95 % intervals")
+    for row in cells.iter_rows(named=True):
+        at = f"({row['setting']}) n={row['n']} k={row['k']} B={row['batch']} lr={row['lr']:g}"
+        ends = [f"{row[q]:g} [{row[f'{q}_low']:g}, {row[f'{q}_high']:g}]" for q in ("p10", "p50")]
+        print(f"{at:34} {row['runs']:8} runs  {100 * row['solved'] / row['runs']:6.2f} %  {'  '.join(ends)}")
