@@ -202,7 +202,7 @@ class Campaign:
         """Histograms of t_c: in each bin (after, until] the runs solved, and the share solved by its end."""
         parts = [asdict(share.cell) | row for share, counts in zip(self.shares, self.counts, strict=True)
                  for row in _histogram(counts)]  # fmt: skip
-        return pl.DataFrame(parts)
+        return pl.DataFrame(parts).with_columns(pl.col("share", "low", "high").cast(pl.Float32))
 
     def write(self, directory: Path) -> list[Path]:
         """Both tables as Parquet."""

@@ -89,6 +89,7 @@ class Gpu:
         return array.data.ptr
 
     def kernels(self, plan: Plan) -> Kernels:
+        self._cupy.cuda.runtime.setDevice(0)  # a thread that has launched nothing yet has no context
         train = self._module(plan.source).get_function("train")
         start = self._module(plan.start_source).get_function("start")
         if plan.shared > 48 * 1024:

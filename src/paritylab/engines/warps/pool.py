@@ -15,7 +15,7 @@ from paritylab.records import SOLVED, Records
 from paritylab.setup import Setup
 
 EMPTY, ACTIVE = -2, -1  # beside the final statuses
-LAUNCH_SECONDS = 0.2  # at most, about
+LAUNCH_SECONDS = 0.05  # at most, about; loading another program's kernel waits for it
 MOST_ROWS, MOST_BYTES = 2**18, 2**31
 START_ROWS = 2**14  # whose params the host draws at a time
 START_BLOCKS = 1024  # in which the GPU does
@@ -110,7 +110,8 @@ class WarpsPool:
 
     def advance(self, more: bool) -> Outcomes:
         active = np.flatnonzero(self._status == ACTIVE)
-        order = active[np.argsort(-self._step[active], kind="stable")]  # runs under way come first
+        begun = self._step[active] > 0
+        order = np.concatenate([active[begun], active[~begun]])  # runs under way come first
         self._table["order"][: len(order)] = self._device.array(order.astype(np.int32))
         for name in ("taken", "idle"):
             self._table[name][:] = 0
