@@ -137,6 +137,30 @@ def test_a_chain_ends_with_its_first_unsolved_median(tmp_path):
     assert {name: len(found) for name, found in results.items()} == {"a": 2, "b": 2}
 
 
+def test_a_chain_with_a_goal_ends_where_it_is_reached(tmp_path):
+    hard, easy = setup(20, 5, max_steps=20), setup()
+    lab = Lab("quick", tmp_path)
+    results = lab.chains({"a": [hard, easy, easy], "b": [hard, hard]}, 10, until=0.2)
+    assert {name: len(found) for name, found in results.items()} == {"a": 2, "b": 2}
+    plan: list[offload.Task] = []
+    more = {"a": [hard, easy, setup(9)], "b": [hard, setup(9)]}
+    with pytest.raises(Planned):
+        Lab("quick", tmp_path, plan=plan).chains(more, 10, until=0.2)
+    assert [(task.chain, task.until) for task in plan] == [("b", 0.2)]  # the other is known to end before
+    assert offload.from_text(offload.to_text(plan)) == plan
+
+
+def test_a_dear_chain_reaches_as_far_as_its_records_or_its_end(tmp_path):
+    hard, easy = setup(20, 5, max_steps=20), setup()
+    lab = Lab("standard", tmp_path)
+    assert lab.reach([easy, hard, setup(9)], 10) == 0
+    lab.measure(easy, 10)
+    assert lab.reach([easy, hard, setup(9)], 10) == 1
+    lab.measure(hard, 10)
+    assert lab.reach([easy, hard, setup(9)], 10) == 3  # nothing is asked for beyond the second
+    assert Lab("full", tmp_path / "empty").reach([easy, hard], 10) == 2
+
+
 # --- work for other machines --------------------------------------------------------------------------------
 
 

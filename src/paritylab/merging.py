@@ -31,14 +31,15 @@ class Merged:
     added: int = 0
     known: int = 0
     curves: int = 0
+    counts: int = 0
     conflicts: list[dict[str, Any]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"added": self.added, "known": self.known, "curves": self.curves, "conflicts": self.conflicts}
+        return {name: getattr(self, name) for name in ("added", "known", "curves", "counts", "conflicts")}
 
 
 def merge(out: Path, sources: list[Path]) -> Merged:
-    """Bring the records and curves of other folders into the one at ``out``.
+    """Bring the records, curves and counts of other folders into the one at ``out``.
 
     A source is an ``--out`` folder, a store, or a folder of record files.
     """
@@ -52,7 +53,9 @@ def merge(out: Path, sources: list[Path]) -> Merged:
             _add(store, series, done)
         for path in _files(source):
             if path.name.startswith("curves-"):
-                _keep(path, out / "kept" / path.name, done)
+                done.curves += _keep(path, out / "kept" / path.name, done)
+            elif path.name.startswith("counts-"):
+                done.counts += _keep(path, out / "campaign" / path.name, done)
     return done
 
 
@@ -64,8 +67,9 @@ def _stores(source: Path) -> Iterator[Path]:
 
 
 def _files(source: Path) -> list[Path]:
-    """Record files and curves in a folder, or kept in it."""
-    return sorted([*source.glob("*.npz"), *source.glob("kept/curves-*.npz")])
+    """Files of records, curves and counts in a folder, or kept in it."""
+    kept = (*source.glob("kept/curves-*.npz"), *source.glob("campaign/counts-*.npz"))
+    return sorted([*source.glob("*.npz"), *kept])
 
 
 def _series(source: Path) -> Iterator[Series]:
@@ -76,7 +80,7 @@ def _series(source: Path) -> Iterator[Series]:
             for engine, seed in store.series(setup_id):
                 yield setup_id, text, engine, seed, store.records(setup_id, engine, seed)
     for path in source.glob("*.npz"):
-        if not path.name.startswith("curves-"):
+        if not path.name.startswith(("curves-", "counts-")):
             setup, engine, records, seed = read_records(path)
             yield setup.id, setup.to_json(), engine, seed, records
 
@@ -104,24 +108,28 @@ def _add(store: Store, series: Series, done: Merged) -> None:
         done.conflicts.append(about | {"runs": theirs.run[differs].tolist(), "why": "the records differ"})
 
 
-def _keep(source: Path, target: Path, done: Merged) -> None:
-    """Copy curves unless they are there; ``seconds`` may differ."""
+TIMING = ("seconds", "began", "ended")
+
+
+def _keep(source: Path, target: Path, done: Merged) -> bool:
+    """Copy curves or counts unless they are there, and say whether; when they were made may differ."""
+    what = source.name.split("-")[0]
     try:
         arrays = load_arrays(source)
     except ValueError as error:
-        raise InvalidInput(f"{source} does not hold curves: {error}") from error
+        raise InvalidInput(f"{source} does not hold {what}: {error}") from error
     if target.exists():
         there = load_arrays(target)
         same = arrays.keys() == there.keys() and all(
-            name == "seconds" or np.array_equal(arrays[name], there[name], equal_nan=arrays[name].dtype.kind == "f")
+            name in TIMING or np.array_equal(arrays[name], there[name], equal_nan=arrays[name].dtype.kind == "f")
             for name in arrays
         )
         if not same:
-            done.conflicts.append({"file": source.name, "why": "the curves differ"})
-        return
+            done.conflicts.append({"file": source.name, "why": f"the {what} differ"})
+        return False
     target.parent.mkdir(parents=True, exist_ok=True)
     save_arrays(target, arrays)
-    done.curves += 1
+    return True
 
 
 def summary(done: Merged) -> str:

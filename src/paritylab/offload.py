@@ -20,8 +20,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -180,26 +180,26 @@ def read_curves(path: Path, setup: Setup) -> tuple[Curves, str, float]:
     return curves, engine, seconds
 
 
-def work(everything: Sequence[AnyTask], directory: Path, deadline: float = math.inf) -> int:
-    """Do tasks whose chains belong together, one program after the other; returns how many are left at the deadline."""
+def work(everything: Sequence[AnyTask], directory: Path, over: Callable[[], bool] = lambda: False) -> int:
+    """Do tasks whose chains belong together, one program after the other; returns how many are left once it is over."""
     if drawn := [task for task in everything if isinstance(task, CurveTask)]:
         missing = [task for task in drawn if not (directory / f"{task.name}.npz").exists()]
         if missing:
             record(missing, directory, progress=False)
     tasks = [task for task in everything if isinstance(task, Task)]
     ended: set[str] = set()
-    left = _count([task for task in everything if isinstance(task, CountTask)], directory, deadline)
+    left = _count([task for task in everything if isinstance(task, CountTask)], directory, over)
     waiting = [task for task in tasks if not _done(task, directory, ended)]
     while waiting:
         waiting = [task for task in waiting if not task.chain or task.chain not in ended]
         first: dict[str, Task] = {}
         for task in waiting:
             first.setdefault(task.chain or task.name, task)
-        if not first or _over(deadline):
+        if not first or over():
             break
         programs = [task.setup.program for task in first.values()]
         together = [task for task in first.values() if task.setup.program == programs[0]]
-        for task, records in zip(together, _train(together, deadline), strict=True):
+        for task, records in zip(together, _train(together, over), strict=True):
             if records is None:
                 left += 1
                 continue
@@ -210,47 +210,40 @@ def work(everything: Sequence[AnyTask], directory: Path, deadline: float = math.
 
 
 def _work_on_text(text: str, directory: Path, deadline: float) -> int:
-    return work(from_text(text), directory, deadline)
+    return work(from_text(text), directory, lambda: time.monotonic() > deadline)
 
 
-def _train(tasks: Sequence[Task], deadline: float) -> list[Records | None]:
-    """The Records of each task; None where the deadline came first."""
+def _train(tasks: Sequence[Task], over: Callable[[], bool]) -> list[Records | None]:
+    """The Records of each task; None where it was over before."""
     jobs = [engines.Job(task.setup, task.seed, np.arange(task.runs)) for task in tasks]
     parts: list[list[Records]] = [[] for _ in jobs]
     for ended in engines.train(jobs):
         for index, records in ended:
             parts[index].append(records)
-        if _over(deadline):
+        if over():
             break
     found = [Records.concatenate(part) for part in parts]
     return [records if len(records) == task.runs else None for task, records in zip(tasks, found, strict=True)]
 
 
-def _count(tasks: Sequence[CountTask], directory: Path, deadline: float) -> int:
-    """Do tasks of any programs, keeping each when it is complete; returns how many are left at the deadline."""
+def _count(tasks: Sequence[CountTask], directory: Path, over: Callable[[], bool]) -> int:
+    """Do tasks of any programs, keeping each when it is complete; returns how many are left once it is over."""
     missing = [task for task in tasks if not (directory / f"{task.name}.npz").exists()]
     jobs = [engines.Job(task.setup, task.seed, task.first + np.arange(task.runs)) for task in missing]
     left = len(missing)
     for group in engines.together(jobs):
         parts: dict[int, list[Counts]] = {i: [] for i in group}
         began, label = time.time(), engines.label(engines.choose(jobs[group[0]].setup))
-        for ended in () if _over(deadline) else engines.train([jobs[i] for i in group]):
+        for ended in () if over() else engines.train([jobs[i] for i in group]):
             for index, records in ended:
                 i = group[index]
                 parts[i] = [Counts.sum([*parts[i], Counts.of(records)])]
                 if parts[i][0].runs == missing[i].runs:
                     Counted(missing[i], parts[i][0], label, began, time.time()).save(directory)
                     left -= 1
-            if _over(deadline):
+            if over():
                 break
     return left
-
-
-_stopped = threading.Event()
-
-
-def _over(deadline: float) -> bool:
-    return time.monotonic() > deadline or _stopped.is_set()
 
 
 def _file(task: Task, directory: Path) -> Path:
@@ -307,14 +300,20 @@ def done_batches(
     """Do batches, ``count`` at a time; yields each when it is done, with how many of its tasks are left."""
     directory.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-    _stopped.clear()
+    stopped = threading.Event()  # threads cannot be killed
+
+    def start(pool: Executor, batch: list[AnyTask]) -> Future[int]:
+        if isinstance(pool, ThreadPoolExecutor):
+            return pool.submit(work, batch, directory, lambda: time.monotonic() > deadline or stopped.is_set())
+        return pool.submit(_work_on_text, to_text(batch), directory, deadline)
+
     with _side_by_side(count) as pool:
-        running = {pool.submit(_work_on_text, to_text(batch), directory, deadline): batch for batch in batches}
+        running = {start(pool, batch): batch for batch in batches}
         try:
             for done in as_completed(running):
                 yield running[done], done.result()
         finally:
-            _stopped.set()  # threads cannot be killed
+            stopped.set()
             pool.shutdown(cancel_futures=True)
 
 

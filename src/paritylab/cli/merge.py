@@ -14,7 +14,7 @@ def add(commands: Any) -> None:
     parser: Parser = commands.add_parser(
         "merge",
         help="bring records made on other machines into the store",
-        description="Adds the records and curves of other --out folders, stores, or folders that 'python -m"
+        description="Adds the records, curves and counts of other --out folders, stores, or folders that 'python -m"
         " paritylab.offload' wrote to those under --out. Records that contradict those already there are reported and"
         " left out; the exit status is then 2.",
     )
@@ -29,7 +29,8 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         print_json(done.to_dict() | {"store": str(options.out / "store")})
     else:
-        new = f"{done.added} new records ({done.known} known before) and {done.curves} new training curves"
+        more = f"{done.curves} training curves, {done.counts} counts"
+        new = f"{done.added} new records ({done.known} known before), {more}"
         print(f"{new}: {options.out}")
     if done.conflicts:
         raise InvalidInput(summary(done))
