@@ -41,7 +41,7 @@ def no_lucky_convergence(lab: Lab) -> Outcome:
         data += [{"width": width, "t_c": int(t), "runs": int(c)} for t, c in zip(times, counts, strict=True)]
         data.append({"width": width, "t_c": None, "runs": int(np.sum(records.t_c < 0))})
         numbers |= {f"median, width {width}": median, f"smallest t_c, width {width}": float(times[0])}
-    figure = plots.histogram_plot(samples, reference=float(math.comb(n, 3)), bins=60)
+    figure = plots.histogram_plot(samples, reference=float(math.comb(n, 3)), bins=60 if runs < 10**5 else 240)
     return Outcome(checks, data, figure, numbers)
 
 

@@ -108,10 +108,11 @@ def robust_space(lab: Lab) -> Outcome:
     count = lab.pick("combinations", quick=40, standard=1000, full=len(space))
     runs = lab.pick("runs", quick=10, full=25)
     max_steps = lab.pick("max_steps", quick=3000, full=100_000)
-    chosen = [space[i] for i in lab.rng().choice(len(space), count, replace=False)]
-    if lab.size == "standard" and not lab.affords(chosen[0].setup(RATES[0], horizons(max_steps)[0]), runs):
+    drawn = lab.rng().choice(len(space), count, replace=False)
+    if lab.size == "standard" and not lab.affords(space[drawn[0]].setup(RATES[0], horizons(max_steps)[0]), runs):
         lab.leave_out("width-1000 networks, and four of five combinations: they take hours on a CPU")
-        chosen = [point for point in chosen if point.setting in narrow][: count // 5]
+        drawn = np.array([i for i in drawn if space[i].setting in narrow][: count // 5])
+    chosen = [space[i] for i in np.sort(drawn)]
     found = best_shares(lab, chosen, runs, max_steps)
     good = sum(best.enough for best in found.values())
     share, interval = proportion(good, len(found))
