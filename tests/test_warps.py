@@ -176,6 +176,23 @@ def test_where_there_is_a_gpu_it_is_chosen(emulator, monkeypatch):
     assert same(result.records, train([Job(WHOLE["warp"], 0, np.arange(8))], emulator).records)
 
 
+def test_a_sweep_compiles_its_programs_before_it_trains(emulator, monkeypatch):
+    monkeypatch.setattr(devices, "current", lambda: emulator)
+    asked: list[int] = []
+    load = warps.WarpsPool.load
+
+    def noting(pool, rows):
+        asked.append(len(emulator._kernels))
+        load(pool, rows)
+
+    monkeypatch.setattr(warps.WarpsPool, "load", noting)
+    setups = [replace(WHOLE["warp"], problem=pl.Parity(n, 3)) for n in (11, 12)]
+    before = len(emulator._kernels)
+    results = pl.sweep(setups, 4, engine="warps")
+    assert [len(result.records) for result in results] == [4, 4]
+    assert asked[0] - before >= 2  # both were there when the first began
+
+
 @pytest.mark.skipif(devices.current() is not None, reason="CuPy is installed")
 def test_a_folder_named_cupy_is_not_cupy(tmp_path, monkeypatch):
     (tmp_path / "cupy").mkdir()

@@ -252,6 +252,36 @@ def _histogram(counts: Counts) -> Iterator[dict[str, Any]]:
                    "low": low, "high": high}  # fmt: skip
 
 
+FAMILIES = {
+    "ReLU networks": ("i", "ii", "iii", "*i"),
+    "$z^k$ networks": ("iv", "v", "vi", "*ii"),
+    "one waving unit": ("vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv"),
+    "PolyNets": ("xv",),
+}
+
+
+def luck_plot(cells: pl.DataFrame) -> Any:
+    """How early lucky runs are: the 1st percentile over the median, a point for each cell that has both."""
+    from paritylab import plots
+
+    @plots.styled
+    def draw() -> Any:
+        figure = plots.blank(2.6)
+        axes = figure.add_subplot(xlabel="median steps to convergence", ylabel="1st percentile / median")
+        axes.set(xscale="log", yscale="log")
+        reached = cells.filter((pl.col("p50") < math.inf) & (pl.col("p50") > 10 * PROTOCOL.eval_every))
+        for (name, members), colour, marker in zip(FAMILIES.items(), plots.COLOURS, "osD^", strict=False):
+            some = reached.filter(pl.col("setting").is_in(members))
+            axes.plot(some["p50"], some["p1"] / some["p50"], marker, color=colour, fillstyle="none", markersize=3,
+                      label=name)
+        blind = math.log(0.99) / math.log(0.5)
+        axes.axhline(blind, color=plots.GREY, linestyle="dotted", label="blind search")
+        plots.legend_above(figure, axes)
+        return figure
+
+    return draw()
+
+
 def published() -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables of the campaign that the package ships: ``Campaign.cells`` and ``Campaign.times``."""
     data = resources.files("paritylab").joinpath("data")

@@ -13,6 +13,7 @@ import numpy as np
 
 from paritylab import crews, engines, statistics
 from paritylab.cost import RATE, step_flops
+from paritylab.engines import warps
 from paritylab.errors import CellFailed, InvalidInput, require, whole
 from paritylab.progress import Bar, duration
 from paritylab.records import SOLVED, Records
@@ -150,6 +151,7 @@ def sweep(
     ):
         if estimate := _estimate([each.job for each in work if len(each.job.runs)]):
             bar.announce(estimate)
+        _prepare(work, [name for name, _ in chosen] if trainer is engines else [], progress)
         counter = _Counter(bar, announcement)
         for group in _groups([each.job for each in work], [name for name, _ in chosen], apart=trainer is engines):
             announcement.train(group)
@@ -250,6 +252,16 @@ def _groups(jobs: Sequence[engines.Job], chosen: Sequence[str], apart: bool) -> 
             yield from ([mine[i] for i in group] for group in engines.together([jobs[i] for i in mine]))
         elif mine:
             yield mine
+
+
+def _prepare(work: Sequence[_Collector], chosen: Sequence[str], progress: bool | None) -> None:
+    """Compile kernels for several programs side by side, where the engine has to: one after another takes long."""
+    waiting = {each.job.setup.program for each, name in zip(work, chosen, strict=False)
+               if name == "warps" and len(each.job.runs)}  # fmt: skip
+    if len(waiting) > 1:
+        with Bar("compiling", len(waiting), progress) as bar:
+            for done, _ in enumerate(warps.prepare(waiting), 1):
+                bar.show(done)
 
 
 @dataclass

@@ -37,6 +37,7 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from paritylab import campaign as campaigns
+    from paritylab.plots import save
     from paritylab.store import Store
 
     if options.published:
@@ -57,7 +58,7 @@ def run(options: argparse.Namespace) -> None:
         return
     _train(left, directory, progress)
     found = campaigns.Campaign.read(directory)
-    files = found.write(directory)
+    files = found.write(directory) + save(campaigns.luck_plot(found.cells()), directory / "campaign")
     if options.json:
         print_json({**campaigns.totals(found), "files": [str(path) for path in files]})
         return
