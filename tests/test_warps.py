@@ -139,7 +139,7 @@ def test_random_numbers_are_those_of_jax(emulator):
     np.testing.assert_allclose(normals, jax.random.normal(folded, (count,)), rtol=2e-6, atol=1e-6)
 
 
-START = "void start(const Table*, int) {}\n"
+START = "typedef unsigned u32;\nvoid start(const Table*, const u32*, int) {}\n"
 MISTAKES = {
     "lanes diverge": "if (threadIdx.x < 5) __syncwarp();\n    __shfl_sync(0xffffffffu, 1, 0);",
     "never come": "if (threadIdx.x > 0) __syncthreads();",
@@ -151,13 +151,13 @@ MISTAKES = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_the_emulator_notices_mistakes(mistake, tmp_path):
     head = "struct Table { unsigned* idle; };\n"
-    body = f"void train(const Table* rows, int, int, int) {{\n{MISTAKES[mistake]}\n}}\n"
+    body = f"void train(const Table* rows, const int*, int, int, int) {{\n{MISTAKES[mistake]}\n}}\n"
     plan = SimpleNamespace(source=head + body, start_source=head + START, threads=32, shared=4 * 32)
     emulator = Emulator(tmp_path)
     array = emulator.array(np.zeros(1, np.uint32))
     table = emulator.array(np.array([emulator.address(array)], np.uint64))
     with pytest.raises(AssertionError, match=mistake):
-        emulator.kernels(plan).train(1, table, 0, 0, 0)
+        emulator.kernels(plan).train(1, table, array, 0, 0, 0)
 
 
 # The choice -----------------------------------------------------------------------------------------------------

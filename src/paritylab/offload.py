@@ -319,7 +319,7 @@ def done_batches(
 
 def _side_by_side(count: int) -> Executor:
     """Processes; threads on a GPU, which lets kernels of one process run beside each other."""
-    if jax.default_backend() != "cpu":
+    if engines.on_gpu():
         return ThreadPoolExecutor(count)
     return ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"))
 

@@ -18,19 +18,20 @@ GUARD = 64  # bytes before and after every array
 PATTERN = 0xFF  # NaN as a float, -1 as a whole number
 
 MAIN = """
-namespace { const Table* given_rows; int given_count, given_microseconds, given_quota; }
-extern "C" const char* emulate(int blocks, int threads, float* shared, const Table* rows, int count, int microseconds,
-                               int quota) {
-    given_rows = rows, given_count = count, given_microseconds = microseconds, given_quota = quota;
+namespace { const Table* given_rows; const int* given_order; int given_count, given_microseconds, given_quota; }
+extern "C" const char* emulate(int blocks, int threads, float* shared, const Table* rows, const int* order, int count,
+                               int microseconds, int quota) {
+    given_rows = rows, given_order = order, given_count = count, given_microseconds = microseconds, given_quota = quota;
     return emulator::launch(blocks, threads, shared,
-                            [] { train(given_rows, given_count, given_microseconds, given_quota); });
+                            [] { train(given_rows, given_order, given_count, given_microseconds, given_quota); });
 }
 """
 MAIN_START = """
-namespace { const Table* given_rows; int given_count; }
-extern "C" const char* emulate_start(int blocks, int threads, float* shared, const Table* rows, int count) {
-    given_rows = rows, given_count = count;
-    return emulator::launch(blocks, threads, shared, [] { start(given_rows, given_count); });
+namespace { const Table* given_rows; const u32* given_entries; int given_count; }
+extern "C" const char* emulate_start(int blocks, int threads, float* shared, const Table* rows, const u32* entries,
+                                     int count) {
+    given_rows = rows, given_entries = entries, given_count = count;
+    return emulator::launch(blocks, threads, shared, [] { start(given_rows, given_entries, given_count); });
 }
 """
 
@@ -106,10 +107,10 @@ class Emulator:
         emulate.restype = ctypes.c_char_p
         shared = Guarded(max(bytes_shared, 4))
 
-        def launch(blocks: int, table: np.ndarray, *numbers: int) -> None:
-            pointers = [ctypes.c_void_p(shared.inside.ctypes.data), ctypes.c_void_p(table.ctypes.data)]
+        def launch(blocks: int, *arguments: Any) -> None:
+            given = [a if isinstance(a, int) else ctypes.c_void_p(a.ctypes.data) for a in (shared.inside, *arguments)]
             shared.inside[:] = PATTERN
-            failure = emulate(blocks, threads, *pointers, *numbers)
+            failure = emulate(blocks, threads, *given)
             assert failure is None, failure.decode()
             assert shared.whole(), "shared memory was written beyond its end"
             assert all(guarded.whole() for guarded in self._memory), "an array was written beyond its end"

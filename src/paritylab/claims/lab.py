@@ -103,9 +103,9 @@ class Lab:
 
     def affords(self, setup: Setup, runs: int) -> bool:
         """Whether a network too large for a CPU should be tried: at ``full``, on a GPU, or if the runs are there."""
-        import jax
+        from paritylab import engines
 
-        return self.size == "full" or jax.default_backend() != "cpu" or self._stored(setup, runs) is not None
+        return self.size == "full" or engines.on_gpu() or self._stored(setup, runs) is not None
 
     def reach(self, chain: Sequence[Setup], runs: int) -> int:
         """How many points of a chain can be had where its networks are too large for a CPU."""

@@ -80,12 +80,11 @@ def _export(left: list[Any], options: argparse.Namespace) -> None:
 
 
 def _train(left: list[Any], directory: Path, progress: bool | None) -> None:
-    import jax
-
+    from paritylab import engines
     from paritylab.offload import batches_of, done_batches
     from paritylab.progress import Bar
 
-    done, at_once = 0, 1 if jax.default_backend() == "cpu" else AT_ONCE
+    done, at_once = 0, AT_ONCE if engines.on_gpu() else 1
     with Bar("campaign", sum(task.runs for task in left), progress) as bar:
         for batch, missing in done_batches(batches_of(left), directory, at_once):
             done += sum(getattr(task, "runs", 0) for task in batch)
@@ -98,8 +97,9 @@ def summary(totals: Any) -> str:
     rate = totals["runs_per_second"]
     return (
         f"{totals['cells']} cells, {totals['runs']} networks, {100 * totals['solved'] / max(totals['runs'], 1):.1f} %"
-        f" solved\n{totals['model_steps']:.3g} model-steps, {totals['flops']:.3g} FLOP, {totals['seconds']:.1f} s"
-        f" ({rate:.3g} networks a second) on {', '.join(totals['engines'])}"
+        f" solved\n{totals['model_steps']:.3g} model-steps, {totals['flops']:.3g} FLOP\n{totals['seconds']:.1f} s,"
+        f" {totals['seconds'] / 3600:.3g} hours of this machine, {rate:.3g} networks a second, on"
+        f" {', '.join(totals['engines'])}"
     )
 
 

@@ -66,6 +66,11 @@ def _require_warps(setup: Setup) -> None:
         raise InvalidInput(f"engine 'warps' cannot train this: {why_not}; use 'jax' or 'auto'")
 
 
+def on_gpu() -> bool:
+    """Whether networks that are too large for a CPU, or too many, can be trained here."""
+    return warps.available() or jax.default_backend() != "cpu"
+
+
 def label(engine: str) -> str:
     """The name under which an engine's Records are kept: another device rounds differently.
 

@@ -19,8 +19,17 @@ LAUNCH_SECONDS = 0.05  # at most, about; loading another program's kernel waits 
 MOST_ROWS, MOST_BYTES = 2**18, 2**31
 START_ROWS = 2**14  # whose params the host draws at a time
 START_BLOCKS = 1024  # in which the GPU does
-COLUMNS = ("params", "key", "lr", "noise", "flip", "mask", "max_steps", "step", "streak", "status", "accuracy", "loss")
-"""In the order of ``struct Table`` of the kernels, which goes on with schedule, order, taken and idle."""
+COLUMNS = ("params", "key", "lr", "noise", "flip", "mask", "max_steps", "step", "streak", "status", "accuracy", "loss",
+           "schedule", "taken", "idle")  # fmt: skip
+"""In the order of ``struct Table`` of the kernels."""
+ENDS = ("step", "status", "accuracy", "loss")
+"""What a launch leaves of each run, as words."""
+
+
+def entries(where: np.ndarray, rows: Rows) -> np.ndarray:
+    """What the kernel ``start`` is told of each run that enters, as words: see ``start.cuh``."""
+    words: list[Any] = [where, rows.key, rows.lr.view(np.uint32), rows.noise.view(np.uint32), rows.flip, rows.max_steps]
+    return np.column_stack([np.asarray(each, np.uint32) for each in (*words, rows.mask)])
 
 
 class WarpsPool:
@@ -59,16 +68,17 @@ class WarpsPool:
             "key": ((rows, 2), np.uint32),
             "flip": ((rows,), np.uint32),
             "mask": ((rows, words), np.uint32),
-            **dict.fromkeys(("lr", "noise", "accuracy", "loss"), ((rows,), np.float32)),
-            **dict.fromkeys(("max_steps", "step", "streak", "status", "order"), ((rows,), np.int32)),
-            "taken": ((1,), np.uint32),
-            "idle": ((1,), np.uint32),
+            **dict.fromkeys(("lr", "noise"), ((rows,), np.float32)),
+            **dict.fromkeys(("max_steps", "streak"), ((rows,), np.int32)),
         }
         self._table = {name: self._device.zeros(shape, dtype) for name, (shape, dtype) in shapes.items()}
+        self._ends = self._device.zeros((len(ENDS), rows), np.int32)  # in one piece: every launch is followed by a copy
+        self._table |= {name: self._ends[i] for i, name in enumerate(ENDS)}
+        self._queue = self._device.zeros((2,), np.uint32)
+        self._table |= {"taken": self._queue[:1], "idle": self._queue[1:]}
         schedule = self._arguments["schedule"]
         self._table["schedule"] = self._device.array(np.ones(1, np.float32) if schedule is None else schedule)
-        names = (*COLUMNS, "schedule", "order", "taken", "idle")
-        addresses = [self._device.address(self._table[name]) for name in names]
+        addresses = [self._device.address(self._table[name]) for name in COLUMNS]
         self._addresses = self._device.array(np.array(addresses, np.uint64))
 
     @property
@@ -81,63 +91,50 @@ class WarpsPool:
 
     def load(self, rows: Rows) -> None:
         where = np.flatnonzero(self._status == EMPTY)[: len(rows)]
-        for name in ("key", "lr", "noise", "flip", "mask", "max_steps"):
-            self._put(name, where, getattr(rows, name))
-        for name in ("step", "streak"):
-            self._put(name, where, np.zeros(len(where)))
-        self._start(where, rows.key)
+        told = self._device.array(entries(where, rows))
+        self._kernels.start(min(START_BLOCKS, len(where)), self._addresses, told, len(where))
+        if not start_law(self._program.learner.init):
+            self._draw(where, rows.key)
         self._status[where], self._step[where], self._tag[where] = ACTIVE, 0, rows.tag
 
-    def _put(self, name: str, where: np.ndarray, values: np.ndarray) -> None:
-        column = self._table[name]
-        column[self._device.array(where)] = self._device.array(np.asarray(values, column.dtype))
-
-    def _get(self, name: str, where: np.ndarray) -> np.ndarray:
-        return self._device.numpy(self._table[name][self._device.array(where)])
-
-    def _start(self, where: np.ndarray, keys: np.ndarray) -> None:
-        """Initial params, drawn by the GPU where it knows the law."""
-        if start_law(self._program.learner.init):
-            self._table["order"][: len(where)] = self._device.array(where.astype(np.int32))
-            self._kernels.start(START_BLOCKS, self._addresses, len(where))
-            return
+    def _draw(self, where: np.ndarray, keys: np.ndarray) -> None:
+        """Initial params that the GPU cannot draw by itself."""
         names = ("w", "b") if self._arguments["bias"] else ("w",)
         for i in range(0, len(where), START_ROWS):
             part = slice(i, i + START_ROWS)
             layers, count = initial_params(self._program, keys[part]), len(keys[part])
             arrays = [np.asarray(layer[name], np.float32).reshape(count, -1) for layer in layers for name in names]
-            self._put("params", where[part], np.concatenate(arrays, axis=1))
+            rows = self._device.array(where[part])
+            self._table["params"][rows] = self._device.array(np.concatenate(arrays, axis=1))
 
     def advance(self, more: bool) -> Outcomes:
         active = np.flatnonzero(self._status == ACTIVE)
         begun = self._step[active] > 0
         order = np.concatenate([active[begun], active[~begun]])  # runs under way come first
-        self._table["order"][: len(order)] = self._device.array(order.astype(np.int32))
-        for name in ("taken", "idle"):
-            self._table[name][:] = 0
+        self._queue.fill(0)
         teams = self._plan.teams
         blocks = min(self._kernels.most, -(-len(order) // teams))
         quota = max(1, blocks * teams // 4) if more else 2**30
-        self._table["status"][:] = ACTIVE
         start = time.perf_counter()
-        self._kernels.train(blocks, self._addresses, len(order), round(1e6 * LAUNCH_SECONDS), quota)
-        step = self._device.numpy(self._table["step"])
+        rows = self._device.array(order.astype(np.int32))
+        self._kernels.train(blocks, self._addresses, rows, len(order), round(1e6 * LAUNCH_SECONDS), quota)
+        ends = self._device.numpy(self._ends)
         self.kernel_seconds += time.perf_counter() - start
-        status = self._device.numpy(self._table["status"])
+        step, status, *_ = ends
         self.model_steps += int(np.sum(step[active] - self._step[active], dtype=np.int64))
         self._step = step
-        return self._collect(active[status[active] >= 0], status)
+        return self._collect(active[status[active] >= 0], ends)
 
-    def _collect(self, ended: np.ndarray, status: np.ndarray) -> Outcomes:
+    def _collect(self, ended: np.ndarray, ends: np.ndarray) -> Outcomes:
         """The outcomes of these rows, which become empty."""
-        if len(ended) == 0 and not self._keep:
-            return Outcomes(Records.empty())
-        status, steps = status[ended], self._step[ended]
+        step, status, accuracy, loss = ends[:, ended]
         self._status[ended] = EMPTY
-        t_c = np.where(status == SOLVED, steps, -1)
-        accuracy, loss = self._get("accuracy", ended), self._get("loss", ended)
-        records = Records(self._tag[ended], status, t_c, steps, accuracy, loss)
-        return Outcomes(records, self._params(self._get("params", ended)) if self._keep else None)
+        t_c = np.where(status == SOLVED, step, -1)
+        records = Records(self._tag[ended], status, t_c, step, accuracy.view(np.float32), loss.view(np.float32))
+        if not self._keep:
+            return Outcomes(records)
+        params = self._device.numpy(self._table["params"][self._device.array(ended)])
+        return Outcomes(records, self._params(params))
 
     def _params(self, rows: np.ndarray) -> Any:
         """Rows of params in the network's own structure."""

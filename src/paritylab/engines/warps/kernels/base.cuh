@@ -16,30 +16,30 @@ constexpr int AT_B = N * WIDTH, AT_U = AT_B + (BIAS ? WIDTH : 0), AT_C = AT_U + 
 constexpr bool HAS_C = BIAS && !SHALLOW;
 constexpr int PARAMS = AT_C + HAS_C;
 
-// The rows in device memory. `order` lists those to train in this launch, `taken` counts how many teams have taken,
-// `idle` how many found none left.
+// The rows in device memory. `taken` counts those that teams have taken in this launch, `idle` the teams that found none
+// left.
 struct Table {
     float* params;
-    const u32* key;
-    const float* lr;
-    const float* noise;
-    const u32* flip;
-    const u32* mask;
-    const int* max_steps;
+    u32* key;
+    float* lr;
+    float* noise;
+    u32* flip;
+    u32* mask;
+    int* max_steps;
     int* step;
     int* streak;
     int* status;
     float* accuracy;
     float* loss;
     const float* schedule;
-    const int* order;
     u32* taken;
     u32* idle;
 };
 
-// How long a launch lasts: until `microseconds` are over, or `quota` teams idle. All teams stop at the same time, so that
+// The `count` rows to train, in `order`, and how long: until `microseconds` are over, or `quota` teams idle. All teams stop at the same time, so that
 // none runs alone on a processor at the end.
 struct Launch {
+    const int* order;
     int count, microseconds, quota;
     u64 begun;
 };

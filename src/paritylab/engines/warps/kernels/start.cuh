@@ -1,21 +1,41 @@
-// The initial params of rows, for laws that make a weight of one random word, exactly as `Init.layers` draws them.
+// Runs that enter the table: what the host says of each, and its initial params where the law makes a weight of one
+// random word, exactly as `Init.layers` draws them.
+
+// An entry is words: the row, the key, lr, noise, flip, max_steps and the mask.
+constexpr int ENTRY = 7 + WORDS;
+constexpr int ITEMS = START_LAW == DRAWS_NOTHING ? 1 : PARAMS;  // of an entry; the first also writes its numbers
+
+DEVICE void write_numbers(const Table& table, const u32* entry) {
+    const int row = (int)entry[0];
+    table.key[2 * row] = entry[1], table.key[2 * row + 1] = entry[2];
+    table.lr[row] = __uint_as_float(entry[3]), table.noise[row] = __uint_as_float(entry[4]);
+    table.flip[row] = entry[5], table.max_steps[row] = (int)entry[6];
+    for (int w = 0; w < WORDS; ++w) table.mask[row * WORDS + w] = entry[7 + w];
+    table.step[row] = 0, table.streak[row] = 0, table.status[row] = ACTIVE;
+}
 
 DEVICE float weight_from(u32 word) {
     if (START_LAW == DRAWS_SIGNS) return 1.0f - 2.0f * (float)(word & 1);
     return 2.0f * (__uint_as_float((word >> 9) | 0x3f800000u) - 1.0f) - 1.0f;
 }
 
-// A thread for each param of the first `count` rows of `order`.
-extern "C" __global__ void start(const Table* rows, int count) {
+DEVICE float initial_param(Key own, int p) {
+    const Key key = START_FIXED ? Key{0, (u32)START_KEY} : fold_in(own, INIT);
+    const int layer = p < AT_U ? 0 : 1, part = (p >= AT_B && p < AT_U) || p >= AT_C ? 1 : 0;
+    const int first = p < AT_B ? 0 : p < AT_U ? AT_B : p < AT_C ? AT_U : AT_C;
+    const u32 word = random_bits(fold_in(fold_in(key, layer), part), p - first);
+    return (layer == 0 ? SCALE_HIDDEN : SCALE_OUTPUT) * weight_from(word);
+}
+
+extern "C" __global__ void start(const Table* rows, const u32* entries, int count) {
     const Table table = *rows;
-    const size_t all = (size_t)count * PARAMS, stride = (size_t)gridDim.x * blockDim.x;
+    const size_t all = (size_t)count * ITEMS, stride = (size_t)gridDim.x * blockDim.x;
     for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += stride) {
-        const int row = table.order[i / PARAMS], p = i % PARAMS;
-        const Key own = fold_in({table.key[2 * row], table.key[2 * row + 1]}, INIT);
-        const Key key = START_FIXED ? Key{0, (u32)START_KEY} : own;
-        const int layer = p < AT_U ? 0 : 1, part = (p >= AT_B && p < AT_U) || p >= AT_C ? 1 : 0;
-        const int first = p < AT_B ? 0 : p < AT_U ? AT_B : p < AT_C ? AT_U : AT_C;
-        const u32 word = random_bits(fold_in(fold_in(key, layer), part), p - first);
-        table.params[(size_t)row * PARAMS + p] = (layer == 0 ? SCALE_HIDDEN : SCALE_OUTPUT) * weight_from(word);
+        const u32* entry = entries + i / ITEMS * ENTRY;
+        const int p = i % ITEMS;
+        if (p == 0) write_numbers(table, entry);
+        if (START_LAW != DRAWS_NOTHING) {
+            table.params[(size_t)entry[0] * PARAMS + p] = initial_param({entry[1], entry[2]}, p);
+        }
     }
 }

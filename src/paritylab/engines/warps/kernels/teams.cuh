@@ -106,10 +106,10 @@ DEVICE bool check(Run& run, Network& net, const Table& table, int& turn) {
     return true;
 }
 
-extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const Table* rows, int count,
-                                                                            int microseconds, int quota) {
+extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const Table* rows, const int* order,
+                                                                            int count, int microseconds, int quota) {
     const Table table = *rows;
-    const Launch launch = {count, microseconds, quota, nanoseconds()};
+    const Launch launch = {order, count, microseconds, quota, nanoseconds()};
     const bool first = threadIdx.x % (32 * TEAM) == 0;
     int turn = 0;
     for (bool stop = false; !stop;) {
@@ -121,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const
         Run run;
         Network net;
         Window window;
-        load_run(run, table, table.order[place]);
+        load_run(run, table, launch.order[place]);
         float* params = table.params + (size_t)run.row * PARAMS;
         load_network(net, params);
         window.first = run.t - 32;

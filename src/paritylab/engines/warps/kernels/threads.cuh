@@ -264,7 +264,7 @@ DEVICE void refill(Run& run, const Table& table, const Launch& launch, float* ne
     first = __shfl_sync(ALL, first, 0);
     const u32 place = first + __popc(idle & ((1u << lane) - 1));
     if (run.row < 0 && place < (u32)launch.count) {
-        load_run(run, table, table.order[place]);
+        load_run(run, table, launch.order[place]);
         const float* params = table.params + (size_t)run.row * PARAMS;
         for (int p = 0; p < PARAMS; ++p) net[p * 32] = params[p];
     }
@@ -272,11 +272,11 @@ DEVICE void refill(Run& run, const Table& table, const Launch& launch, float* ne
     __syncwarp();
 }
 
-extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const Table* rows, int count,
-                                                                            int microseconds, int quota) {
+extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const Table* rows, const int* order,
+                                                                            int count, int microseconds, int quota) {
     DYNAMIC_SHARED(shared);
     const Table table = *rows;
-    const Launch launch = {count, microseconds, quota, nanoseconds()};
+    const Launch launch = {order, count, microseconds, quota, nanoseconds()};
     float* columns = shared + threadIdx.x / 32 * (COLUMN * 32);
     float* net = columns + lane_id();
     Run run = {};
