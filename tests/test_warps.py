@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 import sys
+import threading
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -176,21 +177,31 @@ def test_where_there_is_a_gpu_it_is_chosen(emulator, monkeypatch):
     assert same(result.records, train([Job(WHOLE["warp"], 0, np.arange(8))], emulator).records)
 
 
-def test_a_sweep_compiles_its_programs_before_it_trains(emulator, monkeypatch):
+def test_a_sweep_of_several_programs_trains_them_side_by_side(emulator, monkeypatch):
     monkeypatch.setattr(devices, "current", lambda: emulator)
-    asked: list[int] = []
-    load = warps.WarpsPool.load
+    setups = [replace(WHOLE["warp"], problem=pl.Parity(n, 3)) for n in (9, 10, 9)]
+    setups[2] = replace(setups[2], learner=replace(setups[2].learner, optimiser=pl.SGD(0.1)))
+    results = pl.sweep(setups, 6, engine="warps")
+    for setup, result in zip(setups, results, strict=True):
+        assert result.setup == setup
+        assert same(result.records, train([Job(setup, 0, np.arange(6))], emulator).records)
 
-    def noting(pool, rows):
-        asked.append(len(emulator._kernels))
-        load(pool, rows)
 
-    monkeypatch.setattr(warps.WarpsPool, "load", noting)
-    setups = [replace(WHOLE["warp"], problem=pl.Parity(n, 3)) for n in (11, 12)]
-    before = len(emulator._kernels)
-    results = pl.sweep(setups, 4, engine="warps")
-    assert [len(result.records) for result in results] == [4, 4]
-    assert asked[0] - before >= 2  # both were there when the first began
+def test_what_fails_side_by_side_reaches_whoever_asked(emulator, monkeypatch):
+    monkeypatch.setattr(devices, "current", lambda: emulator)
+    monkeypatch.setattr(warps.WarpsPool, "load", lambda pool, rows: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        pl.sweep([replace(WHOLE["warp"], problem=pl.Parity(n, 3)) for n in (9, 10)], 6, engine="warps")
+
+
+def test_a_sweep_can_be_left_while_programs_train_side_by_side(emulator, monkeypatch):
+    monkeypatch.setattr(devices, "current", lambda: emulator)
+    monkeypatch.setattr(pools, "LAUNCH_SECONDS", 0.0)
+    jobs = [Job(replace(WHOLE["warp"], problem=pl.Parity(n, 3)), 0, np.arange(6)) for n in (9, 10)]
+    training = engines.attempt(jobs, "warps")
+    next(training)
+    training.close()  # returns, and leaves no thread behind
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPoolExecutor")]
 
 
 @pytest.mark.skipif(devices.current() is not None, reason="CuPy is installed")

@@ -13,7 +13,6 @@ import numpy as np
 
 from paritylab import crews, engines, statistics
 from paritylab.cost import RATE, step_flops
-from paritylab.engines import warps
 from paritylab.errors import CellFailed, InvalidInput, require, whole
 from paritylab.progress import Bar, duration
 from paritylab.records import SOLVED, Records
@@ -115,7 +114,7 @@ def sweep(
         setups: what to measure; Results come back in this order.
         runs: how many runs of each, or their numbers.
         seed: the root of all random numbers.
-        engine: ``auto``, ``jax`` or ``lanes``.
+        engine: ``auto``, ``jax``, ``lanes`` or ``warps``.
         threads: cores for the native engine; all of them unless said.
         store: where Records are kept and looked up; None keeps nothing.
         progress: a bar on standard error; by default only on a terminal.
@@ -151,9 +150,8 @@ def sweep(
     ):
         if estimate := _estimate([each.job for each in work if len(each.job.runs)]):
             bar.announce(estimate)
-        _prepare(work, [name for name, _ in chosen] if trainer is engines else [], progress)
         counter = _Counter(bar, announcement)
-        for group in _groups([each.job for each in work], [name for name, _ in chosen], apart=trainer is engines):
+        for group in _groups([each.job for each in work], [name for name, _ in chosen], trainer is engines):
             announcement.train(group)
             members = {i: work[i] for i in group}
             _train(members, trainer, chosen[group[0]][0], threads, store, counter)
@@ -244,24 +242,14 @@ def _completest(
     return label, have
 
 
-def _groups(jobs: Sequence[engines.Job], chosen: Sequence[str], apart: bool) -> Iterable[list[int]]:
-    """Positions of the jobs that are given to one engine at a time: one program each if they must be kept apart."""
+def _groups(jobs: Sequence[engines.Job], chosen: Sequence[str], here: bool) -> Iterable[list[int]]:
+    """Positions of the jobs that are trained at a time: one program each, unless several can be side by side."""
     for engine in sorted(set(chosen)):
         mine = [i for i, (job, name) in enumerate(zip(jobs, chosen, strict=True)) if name == engine and len(job.runs)]
-        if apart:
+        if here and engine != "warps":
             yield from ([mine[i] for i in group] for group in engines.together([jobs[i] for i in mine]))
         elif mine:
             yield mine
-
-
-def _prepare(work: Sequence[_Collector], chosen: Sequence[str], progress: bool | None) -> None:
-    """Compile kernels for several programs side by side, where the engine has to: one after another takes long."""
-    waiting = {each.job.setup.program for each, name in zip(work, chosen, strict=False)
-               if name == "warps" and len(each.job.runs)}  # fmt: skip
-    if len(waiting) > 1:
-        with Bar("compiling", len(waiting), progress) as bar:
-            for done, _ in enumerate(warps.prepare(waiting), 1):
-                bar.show(done)
 
 
 @dataclass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import subprocess
+import threading
 import weakref
 from pathlib import Path
 from typing import Any
@@ -74,11 +75,13 @@ class Emulator:
         self._folder = folder
         self._kernels: dict[str, ctypes.CDLL] = {}
         self._memory: weakref.WeakSet[Guarded] = weakref.WeakSet()
+        self._lock = threading.RLock()  # of everything: a fiber is one thread's
 
     def array(self, values: np.ndarray) -> Array:
         values = np.ascontiguousarray(values)
         guarded = Guarded(values.nbytes)
-        self._memory.add(guarded)
+        with self._lock:
+            self._memory.add(guarded)
         array = guarded.inside.view(values.dtype).reshape(values.shape).view(Array)
         array.guarded = guarded
         array[...] = values
@@ -94,9 +97,10 @@ class Emulator:
         return array.ctypes.data
 
     def library(self, source: str) -> ctypes.CDLL:
-        if source not in self._kernels:
-            self._kernels[source] = build(source, self._folder)
-        return self._kernels[source]
+        with self._lock:
+            if source not in self._kernels:
+                self._kernels[source] = build(source, self._folder)
+            return self._kernels[source]
 
     def kernels(self, plan: Any) -> Kernels:
         train = self._launch(self.library(plan.source + MAIN).emulate, plan.threads, plan.shared)
@@ -109,10 +113,11 @@ class Emulator:
 
         def launch(blocks: int, *arguments: Any) -> None:
             given = [a if isinstance(a, int) else ctypes.c_void_p(a.ctypes.data) for a in (shared.inside, *arguments)]
-            shared.inside[:] = PATTERN
-            failure = emulate(blocks, threads, *given)
-            assert failure is None, failure.decode()
-            assert shared.whole(), "shared memory was written beyond its end"
-            assert all(guarded.whole() for guarded in self._memory), "an array was written beyond its end"
+            with self._lock:
+                shared.inside[:] = PATTERN
+                failure = emulate(blocks, threads, *given)
+                assert failure is None, failure.decode()
+                assert shared.whole(), "shared memory was written beyond its end"
+                assert all(guarded.whole() for guarded in self._memory), "an array was written beyond its end"
 
         return launch

@@ -10,7 +10,6 @@ from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
 from paritylab.errors import InvalidInput, require, unknown
 
 DEFAULT_RUNS = 100_000
-AT_ONCE = 16  # programs on a GPU: as one is compiled, others train
 
 
 def add(commands: Any) -> None:
@@ -84,7 +83,7 @@ def _train(left: list[Any], directory: Path, progress: bool | None) -> None:
     from paritylab.offload import batches_of, done_batches
     from paritylab.progress import Bar
 
-    done, at_once = 0, AT_ONCE if engines.on_gpu() else 1
+    done, at_once = 0, engines.AT_ONCE if engines.on_gpu() else 1
     with Bar("campaign", sum(task.runs for task in left), progress) as bar:
         for batch, missing in done_batches(batches_of(left), directory, at_once):
             done += sum(getattr(task, "runs", 0) for task in batch)

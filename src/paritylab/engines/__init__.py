@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import queue
 import re
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jax
@@ -20,6 +23,8 @@ from paritylab.records import Records
 from paritylab.setup import Setup
 
 ENGINES = ("auto", "jax", "lanes", "warps")
+AT_ONCE = 16
+"""Programs that are trained side by side on a GPU."""
 
 
 class EngineNotice(UserWarning):
@@ -131,7 +136,13 @@ def together(jobs: Sequence[Job]) -> list[list[int]]:
 def attempt(
     jobs: Sequence[Job], engine: str = "auto", threads: int | None = None
 ) -> Iterator[Sequence[tuple[int, Records | CellFailed]]]:
-    """As :func:`train`; if the jobs cannot be trained, each has that as its last item, in place of an exception."""
+    """As :func:`train`; if the jobs cannot be trained, each has that as its last item, in place of an exception.
+
+    On a GPU with ``warps`` the jobs may be of several programs.
+    """
+    if engine == "warps" and len(groups := together(jobs)) > 1:
+        yield from _side_by_side(jobs, groups)
+        return
     setup = jobs[0].setup
     try:
         yield from train(jobs, engine, threads)
@@ -144,6 +155,41 @@ def attempt(
         else:
             raise
         yield [(i, CellFailed(why)) for i in range(len(jobs))]
+
+
+def _side_by_side(
+    jobs: Sequence[Job], groups: Sequence[list[int]]
+) -> Iterator[Sequence[tuple[int, Records | CellFailed]]]:
+    """Train programs in threads, several at a time: a small one leaves most of a GPU idle, and compiling takes long."""
+    found: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    stopped = threading.Event()
+
+    def work(group: list[int]) -> None:
+        try:
+            for ended in attempt([jobs[i] for i in group], "warps"):
+                found.put([(group[i], records) for i, records in ended])
+                if stopped.is_set():
+                    return
+            found.put(None)
+        except BaseException as error:  # for whoever asked
+            found.put(error)
+
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        try:
+            for group in groups:
+                threads.submit(work, group)
+            left = len(groups)
+            while left:
+                item = found.get()
+                if isinstance(item, BaseException):
+                    raise item
+                if item is None:
+                    left -= 1
+                else:
+                    yield item
+        finally:
+            stopped.set()
+            threads.shutdown(cancel_futures=True)
 
 
 def final_params(jobs: Sequence[Job], engine: str = "auto", **options: Any) -> tuple[Records, Any]:

@@ -7,17 +7,15 @@ labels and noise of the other engines, bit for bit, and follow the same rules fo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from paritylab.engines import lanes
 from paritylab.engines.warps import device
-from paritylab.engines.warps.plan import MOST_INPUTS, kernel_of, plan
+from paritylab.engines.warps.plan import MOST_INPUTS, kernel_of
 from paritylab.engines.warps.pool import WarpsPool as WarpsPool
 from paritylab.networks import MLP
 from paritylab.setup import Setup
 
-__all__ = ["WarpsPool", "available", "label", "prepare", "refusal"]
+__all__ = ["WarpsPool", "available", "label", "refusal"]
 
 
 def available() -> bool:
@@ -29,17 +27,6 @@ def label() -> str:
     """The name under which this engine's Records are kept: another GPU may round differently."""
     gpu = device.current()
     return "warps_" + re.sub(r"\W+", "_", gpu.name if gpu else "none")
-
-
-def prepare(programs: Iterable[Setup]) -> Iterator[None]:
-    """Compile the kernels of programs, as many at a time as there are cores; yields once for each."""
-    gpu = device.current()
-    assert gpu is not None, "choose() offers this engine only where there is a GPU"
-    with ThreadPoolExecutor() as threads:
-        plans = [plan(program, lanes.pool_arguments(program, 1)) for program in programs]
-        for done in as_completed([threads.submit(gpu.kernels, each) for each in plans]):
-            done.result()
-            yield
 
 
 def refusal(setup: Setup) -> str | None:
