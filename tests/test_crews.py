@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -134,8 +137,18 @@ def test_options_of_slurm_are_pairs_or_a_file(tmp_path: Path) -> None:
             slurm_options(bad)
 
 
+jobqueue = pytest.mark.skipif(find_spec("dask_jobqueue") is None, reason="dask-jobqueue is not installed")
+
+
+@jobqueue
+def test_slurm_leaves_ctrl_c_alone() -> None:
+    code = ("import signal; from paritylab.crews import slurm_script; slurm_script({});"
+            "assert signal.getsignal(signal.SIGINT) is signal.default_int_handler")  # fmt: skip
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+@jobqueue
 def test_a_dry_run_prints_the_job_script(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("dask_jobqueue")
     assert main(["measure", "--slurm", "partition=gpu,gpus=1,cores=2,walltime=00:30:00", "--dry-run"]) == 0
     script = capsys.readouterr().out
     for line in ("#SBATCH -p gpu", "#SBATCH --gpus=1", "#SBATCH -t 00:30:00"):

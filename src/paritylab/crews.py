@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib
 import importlib.util
 import logging
 import math
@@ -281,10 +282,8 @@ def crew(
             require(1 <= workers <= 1024, f"workers must be from 1 to 1024, not {workers}")
             target: Any = stack.enter_context(_local_cluster(workers))
         elif slurm is not None:
-            _need("dask_jobqueue")
-            from dask_jobqueue.slurm import SLURMCluster
-
-            target = stack.enter_context(SLURMCluster(**_job(slurm), scheduler_options={"dashboard_address": ":0"}))
+            cluster = _jobqueue().SLURMCluster(**_job(slurm), scheduler_options={"dashboard_address": ":0"})
+            target = stack.enter_context(cluster)
             target.scale(jobs=_at_least_one("jobs", slurm.get("jobs", 1)))
         else:
             target = scheduler
@@ -302,10 +301,16 @@ def crew(
 
 def slurm_script(options: Mapping[str, Any]) -> str:
     """The job script that would be submitted for each job."""
-    _need("dask_jobqueue")
-    from dask_jobqueue.slurm import SLURMJob
+    return _jobqueue().SLURMJob("tcp://SCHEDULER:8786", "paritylab", **_job(options)).job_script()
 
-    return SLURMJob("tcp://SCHEDULER:8786", "paritylab", **_job(options)).job_script()
+
+def _jobqueue() -> Any:
+    """Dask's clusters on Slurm. When imported they take Ctrl-C for themselves; it is given back."""
+    _need("dask_jobqueue")
+    before = signal.getsignal(signal.SIGINT)
+    module = importlib.import_module("dask_jobqueue.slurm")
+    signal.signal(signal.SIGINT, before)
+    return module
 
 
 def _job(options: Mapping[str, Any]) -> dict[str, Any]:
