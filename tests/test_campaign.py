@@ -123,7 +123,9 @@ def test_exported_work_done_elsewhere_completes_the_campaign(tmp_path, capsys, m
     assert sum(left for _, left in offload.done_batches(offload.batches_of(tasks), there, 2)) == 0
     assert main(["merge", str(there), "--out", str(out), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["counts"] == len(tasks)
-    assert main(["merge", str(there), "--out", str(out), "--json"]) == 0  # known by now, whenever it was made
+    again = tmp_path / "again"
+    assert sum(left for _, left in offload.done_batches(offload.batches_of(tasks), again, 2)) == 0
+    assert main(["merge", str(again), "--out", str(out), "--json"]) == 0  # known by now, whenever it was made
     assert json.loads(capsys.readouterr().out)["counts"] == 0
     monkeypatch.setattr(offload, "work", None)  # nothing is left to train
     assert main([*SMALL, "--out", str(out)]) == 0

@@ -77,9 +77,10 @@ def test_records_are_those_of_lanes(kind, strict, emulator):
 
 
 @pytest.mark.parametrize("kind", WHOLE)
-def test_records_do_not_depend_on_company_or_interruptions(kind, emulator, monkeypatch):
-    jobs = [Job(replace(WHOLE[kind], protocol=replace(PROTOCOL, max_steps=most)), SEED, np.arange(most, most + 12))
-            for most in (60, 150)]  # fmt: skip
+@pytest.mark.parametrize("more", [{}, {"threshold": 0.4, "consecutive": 3}])
+def test_records_do_not_depend_on_company_or_interruptions(kind, more, emulator, monkeypatch):
+    protocols = [replace(PROTOCOL, max_steps=most, **more) for most in (60, 150)]
+    jobs = [Job(replace(WHOLE[kind], protocol=p), SEED, np.arange(p.max_steps, p.max_steps + 12)) for p in protocols]
     whole = train(jobs, emulator, **TUNING[kind])
     monkeypatch.setattr(pools, "LAUNCH_SECONDS", 0.0)  # over at the first check
     sliced = train(jobs, emulator, **TUNING[kind])
@@ -197,10 +198,15 @@ def test_what_fails_side_by_side_reaches_whoever_asked(emulator, monkeypatch):
 def test_a_sweep_can_be_left_while_programs_train_side_by_side(emulator, monkeypatch):
     monkeypatch.setattr(devices, "current", lambda: emulator)
     monkeypatch.setattr(pools, "LAUNCH_SECONDS", 0.0)
-    jobs = [Job(replace(WHOLE["warp"], problem=pl.Parity(n, 3)), 0, np.arange(6)) for n in (9, 10)]
+    launches = []
+    advance = warps.WarpsPool.advance
+    monkeypatch.setattr(warps.WarpsPool, "advance", lambda pool, more: launches.append(0) or advance(pool, more))
+    idle = replace(WHOLE["warp"].learner, optimiser=pl.SGD(0.0))
+    jobs = [Job(pl.Setup(pl.Parity(n, 3), idle, replace(PROTOCOL, max_steps=7000)), 0, np.arange(3)) for n in (9, 10)]
     training = engines.attempt(jobs, "warps")
     next(training)
-    training.close()  # returns, and leaves no thread behind
+    training.close()  # at once, not after a thousand launches of each
+    assert len(launches) < 500
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPoolExecutor")]
 
 
