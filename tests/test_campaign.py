@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from paritylab import campaign, offload, sweep
 from paritylab.cli import main
@@ -69,6 +70,13 @@ def test_histograms_hold_every_solved_run_and_end_at_the_solved_share(runs):
         assert row["share"] == counts.solved[counts.t_c <= row["until"]].sum() / counts.runs
         assert row["low"] <= row["share"] <= row["high"]
         assert (row["low"], row["high"]) == share_interval(round(row["share"] * counts.runs), counts.runs)
+
+
+@given(st.integers(0, 500), st.integers(1, 500))
+def test_the_interval_of_a_share_is_wilsons(count, total):
+    count = min(count, total)
+    theirs = stats.binomtest(count, total).proportion_ci(method="wilson")
+    assert share_interval(count, total) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
 
 
 def test_bins_are_at_most_a_check_or_a_twentieth_wide():

@@ -6,13 +6,15 @@ import math
 import jax
 import numpy as np
 import pytest
+from scipy import stats
 
 from paritylab import MLP, SGD, Learner, Parity, Setup
 from paritylab.claims import Lab, find
-from paritylab.claims.barak2022 import common, deep, distributions, noise, phases, plateaus, robustness
+from paritylab.claims.barak2022 import common, deep, distributions, noise, phases, plateaus, repeats, robustness
 from paritylab.claims.registry import method
 from paritylab.measures.fourier import cube, fourier_coefficients
 from paritylab.records import Records
+from paritylab.sweeps import Result
 
 CLAIMS = ["fig1-left", "fig6-row1", "fig6-row2", "fig6-row3", "fig6-row4", "fig17", "robust-space", "less-robust",
           "loss-interchangeable", "c7-deep-quadratic", "c7-sanity", "c2-bias-needed", "d1-low-degree-fails",
@@ -140,3 +142,46 @@ def test_polynets_claim_as_a_trial(tmp_path):
     outcome = phases.polynet_at_all_batches(Lab("quick", tmp_path, progress=False))
     assert outcome.verdict == "reproduced"
     assert outcome.figure is not None
+
+
+# --- many more runs than were published --------------------------------------------------------------------
+
+
+def test_percentiles_of_few_runs_are_as_often_infinite_as_the_binomial_law_says():
+    """25 runs have a 10th percentile if four are solved; of 4,000 draws, within four standard errors (6e-5)."""
+    values = np.where(np.arange(1000) < 150, 10.0, math.inf)
+    drawn = repeats.p10_of_few(values, np.random.default_rng(0))
+    share = stats.binom(25, 0.15).cdf(3)
+    assert np.mean(np.isinf(drawn)) == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / len(drawn)))
+    assert set(drawn) == {10.0, math.inf}
+    order = np.sort(np.random.default_rng(1).choice(np.arange(50.0), (repeats.DRAWS, 25)), axis=1)
+    again = repeats.p10_of_few(np.arange(50.0), np.random.default_rng(1))
+    np.testing.assert_allclose(again, np.percentile(order, 10, axis=1))
+
+
+@pytest.mark.parametrize(("solved", "printed", "chance"), [(1.0, 100, 1.0), (1.0, 96, 0.0), (0.5, 48, 1.0),
+                                                           (0.5, 0, 2 * 0.5**25), (0.5, 100, 2 * 0.5**25)])  # fmt: skip
+def test_how_likely_a_printed_percentage_is(solved, printed, chance):
+    runs = records(*[10.0 if i < 1000 * solved else math.inf for i in range(1000)])
+    repeat = repeats.Repeat(Result(Setup(Parity(8, 2)), "lanes", 0, runs, 0.0))
+    assert repeat.chance_of_percent(printed) == pytest.approx(chance)
+
+
+def test_on_a_cpu_the_robust_space_is_tried_without_wide_networks(tmp_path, monkeypatch):
+    asked: list[list[robustness.Combination]] = []
+
+    def shares(lab, points, *_):
+        asked.append(points)
+        return {point: robustness.Best(1.0, 0.1, 1000) for point in points}
+
+    monkeypatch.setattr(robustness, "best_shares", shares)
+    space = robustness.robust_space(Lab("standard", tmp_path, progress=False))
+    assert "width-1000 networks left out" in space.note
+    monkeypatch.setattr(Lab, "affords", lambda lab, setup, runs: setup.learner.network.widths != (1000,))
+    robustness.robust_space(Lab("standard", tmp_path, progress=False))  # whatever of the narrow ones is stored by now
+    assert asked[0] == asked[1]
+    assert len(asked[0]) == 200
+    assert {point.setting for point in asked[0]} == set(robustness.ROBUST) - {"iii", "vi"}
+    monkeypatch.setattr(Lab, "affords", lambda *_: True)
+    space = robustness.robust_space(Lab("standard", tmp_path, progress=False))
+    assert space.note == "1000 combinations drawn at random"

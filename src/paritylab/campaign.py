@@ -10,7 +10,7 @@ import io
 import itertools
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from paritylab import figure7, settings
+from paritylab import figure7, plots, settings
 from paritylab.cost import step_flops
 from paritylab.counts import Counted, Counts, CountTask, wall_seconds
 from paritylab.errors import InvalidInput, require
@@ -81,18 +81,18 @@ def cells(
     degrees: Iterable[int] = figure7.DEGREES,
     batches: Iterable[int] = figure7.BATCHES,
 ) -> list[Cell]:
+    """The cells of a table, each once.
+
+    >>> len(cells()), len(cells(["i", "i"], [10], [2], [32]))
+    (765, 1)
     """
-    >>> len(cells())
-    765
-    """
-    return [Cell(*values) for values in itertools.product(names, sizes, degrees, batches)]
+    return list(dict.fromkeys(Cell(*values) for values in itertools.product(names, sizes, degrees, batches)))
 
 
 def plan(
     chosen: Sequence[Cell],
     runs: int,
     seed: int = 0,
-    engine: str = "auto",
     store: Store | None = None,
     progress: bool | None = None,
 ) -> list[Share]:
@@ -102,9 +102,8 @@ def plan(
     with Bar("fastest rates", len(chosen), progress) as bar:
         for cell in chosen:
             bar.show(len(best), f"({cell.setting}) n={cell.n} k={cell.k} B={cell.batch}")
-            options: dict[str, Any] = {"seed": seed, "engine": engine, "store": store, "progress": False}
-            winner = race(cell.setups(), 10, PILOT, **options).best
-            best.append(extend(winner, PROTOCOL.max_steps, engine, store, progress=False))
+            winner = race(cell.setups(), 10, PILOT, seed, store=store, progress=False).best
+            best.append(extend(winner, PROTOCOL.max_steps, store=store, progress=False))
     given = allot([run_cost(entry) for entry in best], runs)
     return [Share(cell, entry.setup, count) for cell, entry, count in zip(chosen, best, given, strict=True)]
 
@@ -194,6 +193,16 @@ class Campaign:
         return sum(counts.steps * step_flops(share.setup)
                    for share, counts in zip(self.shares, self.counts, strict=True))  # fmt: skip
 
+    def to_dict(self) -> dict[str, Any]:
+        """What it took, as plain JSON values."""
+        return {
+            "cells": len(self.shares), "runs": self.runs, "planned_runs": sum(share.runs for share in self.shares),
+            "solved": int(sum(counts.solved.sum() for counts in self.counts)), "model_steps": self.model_steps,
+            "flops": self.flops, "seconds": self.seconds,
+            "runs_per_second": self.runs / self.seconds if self.seconds else None,
+            "engines": sorted(set(self.engines) - {""}),
+        }  # fmt: skip
+
     def cells(self) -> pl.DataFrame:
         """A row for each cell: its runs, and percentiles of t_c with 95 % intervals (infinite: not reached)."""
         return pl.DataFrame([_cell_row(*each) for each in zip(self.shares, self.counts, self.engines, strict=True)])
@@ -260,26 +269,21 @@ FAMILIES = {
 }
 
 
+@plots.styled
 def luck_plot(cells: pl.DataFrame) -> Any:
     """How early lucky runs are: the 1st percentile over the median, a point for each cell that has both."""
-    from paritylab import plots
-
-    @plots.styled
-    def draw() -> Any:
-        figure = plots.blank(2.6)
-        axes = figure.add_subplot(xlabel="median steps to convergence", ylabel="1st percentile / median")
-        axes.set(xscale="log", yscale="log")
-        reached = cells.filter((pl.col("p50") < math.inf) & (pl.col("p50") > 10 * PROTOCOL.eval_every))
-        for (name, members), colour, marker in zip(FAMILIES.items(), plots.COLOURS, "osD^", strict=False):
-            some = reached.filter(pl.col("setting").is_in(members))
-            axes.plot(some["p50"], some["p1"] / some["p50"], marker, color=colour, fillstyle="none", markersize=3,
-                      label=name)
-        blind = math.log(0.99) / math.log(0.5)
-        axes.axhline(blind, color=plots.GREY, linestyle="dotted", label="blind search")
-        plots.legend_above(figure, axes)
-        return figure
-
-    return draw()
+    figure = plots.blank(2.6)
+    axes = figure.add_subplot(xlabel="median steps to convergence", ylabel="1st percentile / median")
+    axes.set(xscale="log", yscale="log")
+    reached = cells.filter((pl.col("p50") < math.inf) & (pl.col("p50") > 10 * PROTOCOL.eval_every))
+    for (name, members), colour, marker in zip(FAMILIES.items(), plots.COLOURS, "osD^", strict=False):
+        some = reached.filter(pl.col("setting").is_in(members))
+        axes.plot(some["p50"], some["p1"] / some["p50"], marker, color=colour, fillstyle="none", markersize=3,
+                  label=name)
+    blind = math.log(0.99) / math.log(0.5)
+    axes.axhline(blind, color=plots.GREY, linestyle="dotted", label="blind search")
+    plots.legend_above(figure, axes)
+    return figure
 
 
 def published() -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -288,14 +292,3 @@ def published() -> tuple[pl.DataFrame, pl.DataFrame]:
     names = ("campaign.parquet", "campaign_times.parquet")
     cells, times = (pl.read_parquet(io.BytesIO(data.joinpath(name).read_bytes())) for name in names)
     return cells, times
-
-
-def totals(campaign: Campaign) -> Mapping[str, Any]:
-    """What a campaign took."""
-    seconds = campaign.seconds
-    return {
-        "cells": len(campaign.shares), "runs": campaign.runs, "planned_runs": sum(s.runs for s in campaign.shares),
-        "solved": int(sum(counts.solved.sum() for counts in campaign.counts)), "model_steps": campaign.model_steps,
-        "flops": campaign.flops, "seconds": seconds, "runs_per_second": campaign.runs / seconds if seconds else None,
-        "engines": sorted(set(campaign.engines) - {""}),
-    }  # fmt: skip

@@ -204,7 +204,8 @@ def work(everything: Sequence[AnyTask], directory: Path, over: Callable[[], bool
                 left += 1
                 continue
             _write(task, records, directory)
-            ended |= {task.chain} if task.ends(records) else set()
+            if task.ends(records):
+                ended.add(task.chain)
         waiting = [task for task in waiting if task not in together]
     return left + len(waiting)
 
@@ -232,14 +233,14 @@ def _count(tasks: Sequence[CountTask], directory: Path, over: Callable[[], bool]
     jobs = [engines.Job(task.setup, task.seed, task.first + np.arange(task.runs)) for task in missing]
     left = len(missing)
     for group in engines.together(jobs):
-        parts: dict[int, list[Counts]] = {i: [] for i in group}
+        sums = dict.fromkeys(group, Counts.sum([]))
         began, label = time.time(), engines.label(engines.choose(jobs[group[0]].setup))
         for ended in () if over() else engines.train([jobs[i] for i in group]):
             for index, records in ended:
                 i = group[index]
-                parts[i] = [Counts.sum([*parts[i], Counts.of(records)])]
-                if parts[i][0].runs == missing[i].runs:
-                    Counted(missing[i], parts[i][0], label, began, time.time()).save(directory)
+                sums[i] = Counts.sum([sums[i], Counts.of(records)])
+                if sums[i].runs == missing[i].runs:
+                    Counted(missing[i], sums[i], label, began, time.time()).save(directory)
                     left -= 1
             if over():
                 break
@@ -254,7 +255,8 @@ def _done(task: Task, directory: Path, ended: set[str]) -> bool:
     path = _file(task, directory)
     if not path.exists():
         return False
-    ended |= {task.chain} if task.ends(read_records(path)[2]) else set()
+    if task.ends(read_records(path)[2]):
+        ended.add(task.chain)
     return True
 
 

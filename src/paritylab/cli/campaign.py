@@ -26,7 +26,6 @@ def add(commands: Any) -> None:
     parser.add_argument("--n", type=count, nargs="+", default=[10, 20, 30], help="numbers of inputs")
     parser.add_argument("--k", type=count, nargs="+", default=[2, 3, 4], help="degrees")
     parser.add_argument("--batch", type=count, nargs="+", default=[1, 4, 32, 128, 1024], help="batch sizes")
-    parser.add_argument("--engine", default="auto", help="of the races for the fastest rate: auto, jax, lanes or warps")
     parser.add_argument("--export", type=Path, metavar="FILE",
                         help="do not train: write what is missing for 'python -m paritylab.offload'")  # fmt: skip
     parser.add_argument("--published", action="store_true", help="show what comes with the package")
@@ -49,7 +48,7 @@ def run(options: argparse.Namespace) -> None:
     require(max(options.k) <= min(options.n), f"--k must be at most --n, not {max(options.k)} for n={min(options.n)}")
     directory, progress = options.out / "campaign", False if options.json else None
     cells = campaigns.cells(names, options.n, options.k, options.batch)
-    shares = campaigns.plan(cells, options.runs, options.seed, options.engine, Store(options.out / "store"), progress)
+    shares = campaigns.plan(cells, options.runs, options.seed, Store(options.out / "store"), progress)
     campaigns.save_plan(shares, options.seed, directory)
     left = campaigns.missing(shares, options.seed, directory)
     if options.export:
@@ -59,9 +58,9 @@ def run(options: argparse.Namespace) -> None:
     found = campaigns.Campaign.read(directory)
     files = found.write(directory) + save(campaigns.luck_plot(found.cells()), directory / "campaign")
     if options.json:
-        print_json({**campaigns.totals(found), "files": [str(path) for path in files]})
+        print_json(found.to_dict() | {"files": [str(path) for path in files]})
         return
-    print(summary(campaigns.totals(found)))
+    print(summary(found.to_dict()))
     for path in files:
         print(path)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from paritylab.claims.lab import Lab
 from paritylab.figure7 import Measured
 from paritylab.setup import Setup
 from paritylab.statistics import Interval, percentile, percentile_interval, solved_fraction
+from paritylab.statistics.percentiles import interpolate, position
 from paritylab.sweeps import Result
 
 RUNS = 1000
@@ -53,10 +53,8 @@ class Repeat:
 def p10_of_few(values: Floats, rng: np.random.Generator) -> Floats:
     """10th percentiles of 25 values drawn at random, DRAWS times; as in the paper, with unsolved runs last."""
     drawn = np.sort(rng.choice(values, (DRAWS, PUBLISHED_RUNS)), axis=1)
-    fraction, index = math.modf(0.1 * (PUBLISHED_RUNS - 1))
-    low, high = drawn[:, int(index)], drawn[:, int(index) + 1]
-    with np.errstate(invalid="ignore"):
-        return np.where(np.isinf(high), np.inf, low + fraction * (high - low))
+    index, fraction = position(PUBLISHED_RUNS, 10)
+    return interpolate(drawn[:, index], drawn[:, index + 1], fraction)
 
 
 def tail(values: Floats, seen: float) -> float:

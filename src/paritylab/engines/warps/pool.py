@@ -15,7 +15,7 @@ from paritylab.records import SOLVED, Records
 from paritylab.setup import Setup
 
 EMPTY, ACTIVE = -2, -1  # beside the final statuses
-LAUNCH_SECONDS = 0.05  # at most, about; loading another program's kernel waits for it
+LAUNCH_SECONDS = 0.05  # at most, about; what other programs ask of the GPU may wait for it
 MOST_ROWS, MOST_BYTES = 2**18, 2**31
 START_ROWS = 2**14  # whose params the host draws at a time
 START_BLOCKS = 1024  # in which the GPU does
