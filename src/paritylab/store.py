@@ -323,7 +323,9 @@ def _version() -> str:
 
 def _merge(blocks: Sequence[tuple[_Block, pl.LazyFrame]]) -> pl.DataFrame:
     """One row per run, sorted; the same run in several blocks must be the same everywhere."""
-    ordered = pl.concat([pl.LazyFrame(schema=SCHEMA), *(frame for _, frame in blocks)]).sort("run").collect()
+    if not blocks:
+        return pl.DataFrame(schema=SCHEMA)
+    ordered = pl.concat([frame for _, frame in blocks]).sort("run").collect()
     repeats = pl.col("run") == pl.col("run").shift()
     differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift()) for name in SCHEMA)
     conflicts = ordered.filter(repeats & differs)["run"]

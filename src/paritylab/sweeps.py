@@ -124,10 +124,6 @@ def sweep(
     numbers = np.arange(wanted.start, wanted.stop, wanted.step, dtype=np.int64)
     seed = whole("seed", seed)
     require(0 <= seed < 2**32, f"seed must be in 0..2^32-1, not {seed}")
-    wrong = {program: _failure(setup) for program, setup in {setup.program: setup for setup in setups}.items()}
-    failures = [wrong[setup.program] for setup in setups]
-    if len(setups) == 1 and failures[0]:
-        raise CellFailed(failures[0])
     trainer = crews.current() or engines
     chosen = trainer.choices(setups, engine)
     labels = [label for _, label in chosen]
@@ -135,8 +131,11 @@ def sweep(
     if store is not None and any_engine:
         for i, setup in enumerate(setups):
             labels[i], known[i] = _completest(store, setup, seed, numbers, labels[i], known[i])
-    missing = [np.setdiff1d([] if failure else numbers, have.run)
-               for have, failure in zip(known, failures, strict=True)]  # fmt: skip
+    missing = [np.setdiff1d(numbers, have.run) for have in known]
+    failures = _failures(setups, missing)
+    if len(setups) == 1 and failures[0]:
+        raise CellFailed(failures[0])
+    missing = [left[:0] if failure else left for left, failure in zip(missing, failures, strict=True)]
     work = [_Collector(engines.Job(setup, seed, left), label, failure)
             for setup, left, label, failure in zip(setups, missing, labels, failures, strict=True)]  # fmt: skip
     start = time.perf_counter()
@@ -206,6 +205,13 @@ def _estimate(jobs: Sequence[engines.Job]) -> str:
         return ""
     return (f"at most {sum(updates):.1e} updates, {flops:.1e} FLOP: {duration(flops / RATE)} on two cores if no run is"
             " solved before its step limit; interrupted, the same command goes on")
+
+
+def _failures(setups: Sequence[Setup], missing: Sequence[np.ndarray]) -> list[str | None]:
+    """What is wrong with each Setup that has runs to do; those with one program are right or wrong together."""
+    tried = {setup.program: setup for setup, left in zip(setups, missing, strict=True) if len(left)}
+    wrong = {program: _failure(setup) for program, setup in tried.items()}
+    return [wrong.get(setup.program) for setup in setups]
 
 
 def _failure(setup: Setup) -> str | None:

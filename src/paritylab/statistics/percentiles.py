@@ -85,8 +85,8 @@ def percentile_of(times: Floats, runs: int, q: float) -> float:
 
 def percentile_interval_of(times: Floats, runs: int, q: float, level: float) -> Interval:
     tail = tail_of(level)
-    below = stats.binom(runs, q / 100)
-    first, last = int(below.ppf(tail)), int(below.ppf(1 - tail)) + 1
+    fewest, most = stats.binom.ppf([tail, 1 - tail], runs, q / 100)
+    first, last = int(fewest), int(most) + 1
     low = float(time_at(times, first - 1)) if first > 0 else 0.0
     high = float(time_at(times, last - 1)) if last <= runs else math.inf
     # With few runs and an extreme q the interpolated percentile can lie beyond the bounding order statistic.

@@ -158,30 +158,23 @@ def less_robust(lab: Lab) -> Outcome:
 
 @plots.styled
 def draw(found: Mapping[Combination, Best], axis: str) -> Any:
-    """The best share of each combination against one of its choices; circles: no rate reached a fifth."""
+    """The share of combinations in which some rate solves a fifth of the runs, against one of their choices."""
     values = list(dict.fromkeys(getattr(point, axis) for point in found))
+    losses = [loss for loss in LOSSES if any(point.loss == loss for point in found)]
     figure = plots.blank(2.4)
-    axes = figure.add_subplot(xlabel=axis, ylabel="share of runs solved, best rate", ylim=(-0.05, 1.05))
-    for enough, marker, colour, label in ((True, "s", plots.COLOURS[0], "some rate solves 20 %"),
-                                          (False, "o", plots.COLOURS[1], "no rate does")):
-        shown = [(point, best.share) for point, best in found.items() if best.enough == enough]
-        places = spread([values.index(getattr(point, axis)) for point, _ in shown])
-        shares = [share for _, share in shown]
-        axes.plot(places, shares, marker, color=colour, markersize=3, fillstyle="none", label=label)
-    axes.axhline(SHARE, color=plots.GREY, linestyle="dotted", linewidth=0.8)
+    axes = figure.add_subplot(xlabel=axis, ylabel="share of combinations solved", ylim=(-0.05, 1.05))
+    for i, (loss, marker) in enumerate(zip(losses, "so^", strict=False)):
+        kept = {value: [best.enough for point, best in found.items()
+                        if point.loss == loss and getattr(point, axis) == value] for value in values}
+        places = [place for place, value in enumerate(values) if kept[value]]
+        drawn = [proportion(sum(kept[values[place]]), len(kept[values[place]])) for place in places]
+        shares = np.array([share for share, _ in drawn])
+        low, high = np.array([ends for _, ends in drawn]).T
+        axes.errorbar(np.array(places) + 0.25 * (i - (len(losses) - 1) / 2), shares, [shares - low, high - shares],
+                      fmt=marker, color=plots.COLOURS[i], markersize=3, linewidth=0.8, label=loss)  # fmt: skip
     axes.set_xticks(range(len(values)), [str(value) for value in values])
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    plots.legend_above(figure, axes)
     return figure
-
-
-def spread(places: Sequence[int]) -> Floats:
-    """Places, the same ones moved apart by a little."""
-    seen: dict[int, int] = {}
-    out = []
-    for place in places:
-        seen[place] = seen.get(place, -1) + 1
-        out.append(place - 0.3 + 0.6 * ((seen[place] * 0.618) % 1))
-    return np.array(out)
 
 
 # --- losses ---------------------------------------------------------------------------------------------------------

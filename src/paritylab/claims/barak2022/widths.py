@@ -23,7 +23,7 @@ from paritylab.sweeps import Result
 def diminishing_returns(lab: Lab) -> Outcome:
     """Convergence times on (40, 3) against the hidden width, beside as many copies of random search."""
     n = lab.pick("n", quick=20, full=40)
-    largest = lab.pick("largest width", quick=300, standard=1_000_000, full=3_000_000)
+    largest = lab.pick("largest width", quick=300, full=3_000_000)
     results = by_width(lab, [n], largest)[n]
     widths = [width for width in results if width >= 3]
     low, middle, high = (nearest(widths, w) for w in (10, 1000, 100_000))
@@ -43,7 +43,7 @@ def diminishing_returns(lab: Lab) -> Outcome:
 def widths_at_three_sizes(lab: Lab) -> Outcome:
     """The width experiment for n = 30, 40, 50."""
     sizes = lab.pick("n", quick=[20, 30], full=[30, 40, 50])
-    largest = lab.pick("largest width", quick=300, standard=1_000_000, full=3_000_000)
+    largest = lab.pick("largest width", quick=300, full=3_000_000)
     everything = by_width(lab, sizes, largest)
     checks: list[Check] = []
     for n, results in everything.items():
