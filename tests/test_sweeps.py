@@ -114,6 +114,16 @@ def test_a_program_is_checked_once(trainer, monkeypatch):
     assert sorted(checked) == sorted([SETUP.program.id, DEEP.program.id])
 
 
+def test_what_is_stored_is_not_checked_again(store, trainer, monkeypatch):
+    sweep([SETUP, DEEP], runs=2, engine="jax", store=store)
+    checked: list[pl.Setup] = []
+    monkeypatch.setattr(pl.Setup, "check", lambda setup: checked.append(setup))
+    sweep([SETUP, DEEP], runs=2, engine="jax", store=store)
+    assert checked == []
+    sweep([SETUP, OTHER, DEEP], runs=2, engine="jax", store=store)
+    assert checked == [OTHER]
+
+
 def test_without_a_store_everything_is_trained(trainer):
     for _ in range(2):
         sweep([SETUP], runs=3, engine="jax")

@@ -211,7 +211,7 @@ def _failures(setups: Sequence[Setup], missing: Sequence[np.ndarray]) -> list[st
     """What is wrong with each Setup that has runs to do; those with one program are right or wrong together."""
     tried = {setup.program: setup for setup, left in zip(setups, missing, strict=True) if len(left)}
     wrong = {program: _failure(setup) for program, setup in tried.items()}
-    return [wrong.get(setup.program) for setup in setups]
+    return [wrong[setup.program] if len(left) else None for setup, left in zip(setups, missing, strict=True)]
 
 
 def _failure(setup: Setup) -> str | None:
