@@ -16,6 +16,14 @@ import pytest
 from paritylab.cli.interrupts import AGAIN_SECONDS, Interrupts
 
 
+@pytest.fixture(autouse=True)
+def in_the_foreground():
+    """Shells start commands in the background with Ctrl-C ignored, and what is ignored is left so."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def lose() -> None:
     """What Python does with an exception that nothing can catch."""
     lost: Any = SimpleNamespace(exc_type=KeyboardInterrupt)
