@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from paritylab import campaign, offload, sweep
+from paritylab import MLP, Learner, Parity, Setup, campaign, engines, offload, sweep
 from paritylab.cli import main
 from paritylab.counts import Counted, Counts, CountTask
 from paritylab.errors import InvalidInput
@@ -119,6 +119,18 @@ def test_a_campaign_goes_on_where_it_was(tmp_path, capsys, monkeypatch):
     again = json.loads(capsys.readouterr().out)
     assert again["solved"] == first["solved"]
     assert [path.stat().st_mtime_ns == t for path, t in zip(files, written, strict=True)].count(False) == 1
+
+
+def test_on_a_gpu_engines_take_turns(tmp_path, monkeypatch):
+    setups = [Setup(Parity(6, 2), Learner(MLP(width))) for width in (3, (3, 3), 4, (4, 4))]
+    batches = offload.batches_of([CountTask(setup, 0, 0, 5) for setup in setups])
+    monkeypatch.setattr(offload, "_side_by_side", ThreadPoolExecutor)
+    monkeypatch.setattr(engines, "on_gpu", lambda: True)
+    monkeypatch.setattr(engines, "choose", lambda setup, **_: "warps" if setup in setups[::2] else "jax")
+    monkeypatch.setattr(offload, "work", lambda batch, *_: 0)
+    done = [batch[0].setup.id for batch, _ in offload.done_batches(batches, tmp_path, 1)]
+    first, second = ({setup.id for setup in part} for part in (setups[::2], setups[1::2]))
+    assert (set(done[:2]), set(done[2:])) == (first, second)
 
 
 def test_exported_work_done_elsewhere_completes_the_campaign(tmp_path, capsys, monkeypatch):

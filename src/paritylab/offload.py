@@ -302,6 +302,23 @@ def done_batches(
     """Do batches, ``count`` at a time; yields each when it is done, with how many of its tasks are left."""
     directory.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    for mine in _rounds(batches):
+        yield from _done_together(mine, directory, count, deadline)
+
+
+def _rounds(batches: Sequence[list[AnyTask]]) -> list[list[list[AnyTask]]]:
+    """On a GPU one engine after the other: each of JAX's small kernels would wait for a whole launch of ``warps``."""
+    rounds: dict[str, list[list[AnyTask]]] = {}
+    for batch in batches:
+        curves = isinstance(batch[0], CurveTask)
+        engine = engines.choose(batch[0].setup, curves=curves) if engines.on_gpu() else "any"
+        rounds.setdefault(engine, []).append(batch)
+    return list(rounds.values())
+
+
+def _done_together(
+    batches: Sequence[list[AnyTask]], directory: Path, count: int, deadline: float
+) -> Iterator[tuple[list[AnyTask], int]]:
     stopped = threading.Event()  # threads cannot be killed
 
     def start(pool: Executor, batch: list[AnyTask]) -> Future[int]:
