@@ -10,13 +10,13 @@ import itertools
 import json
 import math
 import time
-from collections import Counter
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from simulated import at_least, at_most, sample
 
 from paritylab.errors import InvalidInput
 from paritylab.records import CENSORED, DIVERGED, SOLVED, Records
@@ -24,37 +24,10 @@ from paritylab.statistics import (
     compare,
     percentile,
     percentile_interval,
-    power_law_fit,
-    power_law_fit_runs,
     solved_fraction,
     summary,
     survival,
 )
-from paritylab.statistics.percentiles import order
-from paritylab.statistics.scaling import resampled_percentile
-
-FALSE_ALARM = 1e-6
-
-
-def sample(times: np.ndarray, horizon: int, diverged: np.ndarray | None = None) -> Records:
-    """Records of runs that would be solved at ``times``, given ``horizon`` steps (or one horizon each)."""
-    horizons = np.broadcast_to(horizon, times.shape)
-    status = np.where(times <= horizons, SOLVED, CENSORED)
-    if diverged is not None:
-        status = np.where(diverged, DIVERGED, status)
-    solved = status == SOLVED
-    steps = np.where(solved, times, np.where(status == DIVERGED, np.minimum(horizons, 7), horizons))
-    return Records(np.arange(len(times)), status, np.where(solved, times, -1), steps, solved, ~solved)
-
-
-def at_least(hits: int, trials: int, nominal: float) -> bool:
-    """Whether ``hits`` is compatible with a coverage of at least ``nominal``."""
-    return bool(stats.binom.cdf(hits, trials, nominal) > FALSE_ALARM)
-
-
-def at_most(hits: int, trials: int, nominal: float) -> bool:
-    return bool(stats.binom.sf(hits - 1, trials, nominal) > FALSE_ALARM)
-
 
 outcomes = st.lists(st.tuples(st.integers(0, 50), st.sampled_from([0, 0, 0, 1, 2])), min_size=1, max_size=40)
 percents = st.one_of(st.integers(0, 100), st.floats(0, 100))
@@ -303,91 +276,6 @@ def test_a_sample_that_diverges_is_slower_than_one_that_solves_late():
 )
 def test_samples_with_nothing_to_tell_apart_are_not_told_apart(first, second):
     assert compare(first, second) == (0.0, 1.0)
-
-
-# --- scaling ------------------------------------------------------------------------------------------------
-
-X = np.array([10.0, 15, 20, 30, 45])
-
-
-def test_an_exact_law_is_found_exactly():
-    power = power_law_fit(X, 3 * X**2.5)
-    assert (power.power.exponent, power.power.prefactor) == pytest.approx((2.5, 3))
-    assert power.power(20) == pytest.approx(3 * 20**2.5)
-    assert power.evidence > 50
-    exponential = power_law_fit(X, 3 * np.exp(0.2 * X))
-    assert (exponential.exponential.exponent, exponential.exponential.prefactor) == pytest.approx((0.2, 3))
-    assert exponential.exponential([20]) == pytest.approx([3 * np.exp(4)])
-    assert exponential.evidence < -50
-
-
-def test_evidence_is_the_difference_of_the_information_criteria():
-    y = 3 * X**2 * np.exp([0.1, -0.2, 0.05, 0.1, -0.05])
-    fit = power_law_fit(X, y)
-
-    def criterion(prediction: np.ndarray) -> float:
-        deviations = np.log(y) - np.log(prediction)
-        scale = np.sqrt(np.mean(deviations**2))
-        return -2 * stats.norm(0, scale).logpdf(deviations).sum()
-
-    assert fit.evidence == pytest.approx(criterion(fit.exponential(X)) - criterion(fit.power(X)))
-
-
-def test_regression_intervals_cover_exponent_and_prefactor():
-    """Log-normal scatter, for which the Student interval is exact."""
-    generator, trials, hits = np.random.default_rng(5), 3000, np.zeros(2)
-    for _ in range(trials):
-        law = power_law_fit(X, 3 * X**2 * np.exp(generator.normal(0, 0.3, len(X)))).power
-        hits += [
-            interval[0] <= true <= interval[1]
-            for interval, true in ((law.exponent_interval, 2), (law.prefactor_interval, 3))
-        ]
-    for hit in hits:
-        assert at_least(hit, trials, 0.95)
-        assert at_most(hit, trials, 0.95)
-
-
-def test_bootstrap_intervals_cover_the_exponent_of_the_true_medians():
-    """200 exponential times per x, a tenth to a third unsolved. Asymptotic: checked to cover 93-97.5 %."""
-    generator, trials, hits = np.random.default_rng(6), 1500, 0
-    for trial in range(trials):
-        samples = [sample(np.ceil(1000 * x**2 * generator.exponential(1, 200)), 1500 * x**2) for x in X]
-        low, high = power_law_fit_runs(X, samples, resamples=500, seed=trial).power.exponent_interval
-        hits += low <= 2 <= high
-    assert at_least(hits, trials, 0.93)
-    assert at_most(hits, trials, 0.975)
-
-
-@pytest.mark.parametrize("q", [0, 10, 30, 50, 65, 100])
-def test_bootstrap_percentiles_follow_the_law_of_all_bootstrap_samples(q):
-    """Five runs, one unsolved: all 5^5 samples with replacement against 100 000 draws (chi-square)."""
-    t_c, status, draws = np.array([10, 20, 40, 80, -1]), np.array([0, 0, 0, 0, 1]), 100_000
-    samples = itertools.product(range(5), repeat=5)
-    exact = Counter(percentile(t_c[list(chosen)], status[list(chosen)], q) for chosen in samples)
-    drawn = Counter(resampled_percentile(*order(t_c, status), q, draws, np.random.default_rng(7)).tolist())
-    assert drawn.keys() <= exact.keys()
-    expected = np.array(list(exact.values())) * draws / 5**5
-    assert stats.chisquare([drawn[value] for value in exact], expected).pvalue > FALSE_ALARM
-
-
-def test_a_percentile_that_is_barely_reached_leaves_the_exponent_open():
-    samples = [sample(np.arange(1, 102) * scale, 51 * scale) for scale in (1, 4, 16)]
-    assert power_law_fit_runs([1, 2, 4], samples).power.exponent_interval == (-math.inf, math.inf)
-
-
-@pytest.mark.parametrize(
-    ("x", "y"),
-    [
-        ([1, 2], [1, 2]),
-        ([1, 1, 2], [1, 2, 3]),
-        ([1, 2, 3], [1, 2, math.inf]),
-        ([0, 1, 2], [1, 2, 3]),
-        ([1, 2, 3], [1]),
-    ],
-)
-def test_points_that_determine_no_law_are_refused(x, y):
-    with pytest.raises(InvalidInput):
-        power_law_fit(x, y)
 
 
 # --- summary ------------------------------------------------------------------------------------------------
