@@ -10,13 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 import oracle
 import pytest
+from blocks import same
 
 import paritylab as pl
 from paritylab import engines, inits, statistics
 from paritylab.engines import EngineNotice, Job, choose, jax_engine, lanes
 from paritylab.engines.work import initial_params
 from paritylab.errors import InvalidInput
-from paritylab.records import CENSORED, COLUMNS, DIVERGED, SOLVED, STATUSES, Records
+from paritylab.records import CENSORED, DIVERGED, SOLVED, STATUSES, Records
 from paritylab.rng import run_keys
 from paritylab.sweeps import sweep
 
@@ -44,10 +45,6 @@ def train(jobs, engine="jax", **options) -> list[Records]:
 
 def runs_of(setup, runs, **options) -> Records:
     return train([Job(setup, SEED, np.asarray(runs))], **options)[0]
-
-
-def same(left: Records, right: Records) -> bool:
-    return all(np.array_equal(getattr(left, name), getattr(right, name), equal_nan=True) for name in COLUMNS)
 
 
 def start(setup, run):

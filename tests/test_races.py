@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from blocks import same
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +17,7 @@ from paritylab import engines, statistics
 from paritylab.engines import lanes
 from paritylab.errors import InvalidInput
 from paritylab.races import decide, enter, extend, race
-from paritylab.records import CENSORED, COLUMNS, DIVERGED, SOLVED, Records
+from paritylab.records import CENSORED, DIVERGED, SOLVED, Records
 from paritylab.sweeps import Result, sweep
 
 NATIVE = pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
@@ -39,10 +40,6 @@ def answer(results):
 def raced(result):
     position = [entry is result.best for entry in result.rates].index(True)
     return position, result.best.percentile, result.best.interval
-
-
-def same(left, right):
-    return all(np.array_equal(getattr(left, name), getattr(right, name), equal_nan=True) for name in COLUMNS)
 
 
 def no_training(*_, **__):

@@ -8,11 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from blocks import same
 
 import paritylab as pl
 from paritylab import engines
 from paritylab.errors import InvalidInput
-from paritylab.records import COLUMNS, Records
+from paritylab.records import Records
 from paritylab.sweeps import sweep
 
 SETUP = pl.Setup(
@@ -20,10 +21,6 @@ SETUP = pl.Setup(
 )
 OTHER = replace(SETUP, learner=replace(SETUP.learner, optimiser=pl.SGD(0.3)))
 DEEP = replace(SETUP, learner=pl.Learner(pl.MLP((3, 3))))
-
-
-def same(left: Records, right: Records) -> bool:
-    return all(np.array_equal(getattr(left, name), getattr(right, name), equal_nan=True) for name in COLUMNS)
 
 
 class Trainer:

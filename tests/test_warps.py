@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import jax
 import numpy as np
 import pytest
+from blocks import same
 from warps.cases import CASES, assert_follows_oracle, train
 from warps.emulator import Emulator
 
@@ -23,7 +24,7 @@ from paritylab.engines.warps import device as devices
 from paritylab.engines.warps import pool as pools
 from paritylab.engines.warps.plan import _text, prelude
 from paritylab.errors import InvalidInput
-from paritylab.records import CENSORED, COLUMNS, DIVERGED, SOLVED, Records
+from paritylab.records import CENSORED, DIVERGED, SOLVED
 
 pytestmark = pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
 built = pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
@@ -50,10 +51,6 @@ WHOLE = {
     "team": pl.Setup(pl.Parity(10, 3), pl.Learner(pl.MLP(20), optimiser=pl.SGD(0.5)), PROTOCOL),
 }
 TUNING = {"lane": {}, "warp": {}, "team": {"tiles": 1}}
-
-
-def same(left: Records, right: Records) -> bool:
-    return all(np.array_equal(getattr(left, name), getattr(right, name), equal_nan=True) for name in COLUMNS)
 
 
 @built
