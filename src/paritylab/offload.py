@@ -319,6 +319,7 @@ def _rounds(batches: Sequence[list[AnyTask]]) -> list[list[list[AnyTask]]]:
 def _done_together(
     batches: Sequence[list[AnyTask]], directory: Path, count: int, deadline: float
 ) -> Iterator[tuple[list[AnyTask], int]]:
+    """Those that may run beside each other. Left before its end, it waits for those under way and starts no more."""
     stopped = threading.Event()  # threads cannot be killed
 
     def start(pool: Executor, batch: list[AnyTask]) -> Future[int]:

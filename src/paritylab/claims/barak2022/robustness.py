@@ -164,14 +164,14 @@ def draw(found: Mapping[Combination, Best], axis: str) -> Any:
     figure = plots.blank(2.4)
     axes = figure.add_subplot(xlabel=axis, ylabel="share of combinations solved", ylim=(-0.05, 1.05))
     for i, (loss, marker) in enumerate(zip(losses, "so^", strict=False)):
-        kept = {value: [best.enough for point, best in found.items()
-                        if point.loss == loss and getattr(point, axis) == value] for value in values}
-        places = [place for place, value in enumerate(values) if kept[value]]
-        drawn = [proportion(sum(kept[values[place]]), len(kept[values[place]])) for place in places]
-        shares = np.array([share for share, _ in drawn])
-        low, high = np.array([ends for _, ends in drawn]).T
-        axes.errorbar(np.array(places) + 0.25 * (i - (len(losses) - 1) / 2), shares, [shares - low, high - shares],
-                      fmt=marker, color=plots.COLOURS[i], markersize=3, linewidth=0.8, label=loss)  # fmt: skip
+        answers = [[best.enough for point, best in found.items() if (getattr(point, axis), point.loss) == (value, loss)]
+                   for value in values]  # fmt: skip
+        drawn = {place: proportion(sum(each), len(each)) for place, each in enumerate(answers) if each}
+        places = np.array(list(drawn)) + 0.25 * (i - (len(losses) - 1) / 2)
+        shares = np.array([share for share, _ in drawn.values()])
+        ends = np.array([ends for _, ends in drawn.values()])
+        axes.errorbar(places, shares, np.abs(ends.T - shares), fmt=marker, color=plots.COLOURS[i], markersize=3,
+                      linewidth=0.8, label=loss)
     axes.set_xticks(range(len(values)), [str(value) for value in values])
     plots.legend_above(figure, axes)
     return figure

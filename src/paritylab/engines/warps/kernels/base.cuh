@@ -36,8 +36,8 @@ struct Table {
     u32* idle;
 };
 
-// The `count` rows to train, in `order`, and how long: until `microseconds` are over, or `quota` teams idle. All teams stop at the same time, so that
-// none runs alone on a processor at the end.
+// The `count` rows to train, in `order`, and how long: until `microseconds` are over, or `quota` teams idle. All teams stop
+// at the same time, so that none runs alone on a processor at the end.
 struct Launch {
     const int* order;
     int count, microseconds, quota;
