@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import paritylab as pl
-from paritylab.engines import jax_engine, work
+from paritylab.engines import jax_engine, starts
 from paritylab.records import COLUMNS
 
 LEARNER = pl.Learner(pl.MLP(10), optimiser=pl.SGD(1.0))
@@ -111,7 +111,7 @@ def in_programs(count: int) -> dict[str, Any]:
     setups = [pl.Setup(pl.Parity(n, 2), pl.Learner(pl.MLP(width)), pl.Protocol(5, 5, 32))
               for n, width in itertools.islice(itertools.product(range(5, 60), range(2, 10)), count)]  # fmt: skip
     found = peaks(lambda setup=setup: pl.sweep([setup], 2, engine="jax", progress=False) for setup in setups)
-    kept = max(jax_engine.compiled.cache_parameters()["maxsize"], work.starter.cache_parameters()["maxsize"])
+    kept = max(jax_engine.compiled.cache_parameters()["maxsize"], starts.starter.cache_parameters()["maxsize"])
     return {"programs": count} | judged("programs", found, kept, start)
 
 

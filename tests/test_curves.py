@@ -15,7 +15,7 @@ from paritylab import engines
 from paritylab.engines import Job, lanes
 from paritylab.engines import curves as module
 from paritylab.engines.curves import curves
-from paritylab.engines.work import initial_params
+from paritylab.engines.starts import initial_params
 from paritylab.errors import InvalidInput
 from paritylab.records import SOLVED
 from paritylab.rng import run_keys

@@ -15,7 +15,7 @@ from blocks import same
 import paritylab as pl
 from paritylab import engines, inits, statistics
 from paritylab.engines import EngineNotice, Job, choose, jax_engine, lanes
-from paritylab.engines.work import initial_params
+from paritylab.engines.starts import initial_params
 from paritylab.errors import InvalidInput
 from paritylab.records import CENSORED, DIVERGED, SOLVED, STATUSES, Records
 from paritylab.rng import run_keys

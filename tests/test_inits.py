@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import jax
@@ -12,8 +13,8 @@ import pytest
 
 import paritylab as pl
 from paritylab import engines, inits
-from paritylab.engines import Job, lanes
-from paritylab.engines.work import initial_params, start_keys
+from paritylab.engines import Job, lanes, starts
+from paritylab.engines.starts import initial_params, start_keys
 from paritylab.errors import InvalidInput
 from paritylab.rng import run_keys
 
@@ -220,9 +221,12 @@ def test_a_users_sampler_can_be_mirrored():
 # --- starts: the same weights on every engine -------------------------------------------------------------------
 
 built = pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
-SHAPES = [(pl.MLP(10), 30, (30, 10, 1)), (pl.MLP(1), 1, (1, 1, 1)), (pl.MLP(33), 50, (50, 33, 1)),
-          (pl.Neuron("relu"), 17, (17, 1)), (pl.PolyNet(3), 40, (40, 3))]  # fmt: skip
-BY_WORDS = {"torch": 5, "sign": 5, "xavier": 1, "uniform": 1, "rademacher": 1, "fixed:7 torch": 1}  # how many shapes
+NETWORKS = {"mlp": (pl.MLP(10), 30), "smallest": (pl.MLP(1), 1), "wide": (pl.MLP(33), 50),
+            "deep": (pl.MLP((5, 3)), 9), "without output bias": (pl.MLP(4, output_bias=False), 6),
+            "without biases": (pl.MLP(4, bias=False), 6), "neuron": (pl.Neuron("relu"), 17),
+            "polynet": (pl.PolyNet(3), 40)}  # fmt: skip
+BY_WORDS = ("torch", "sign", "xavier", "uniform", "rademacher", "fixed:7 torch")
+CASES = [*itertools.product(["torch"], NETWORKS), *itertools.product(BY_WORDS[1:], ["mlp"])]
 
 
 def bitwise_equal(left, right) -> bool:
@@ -231,26 +235,28 @@ def bitwise_equal(left, right) -> bool:
 
 
 @built
-@pytest.mark.parametrize("spec", BY_WORDS)
-def test_weights_drawn_without_compiling_are_those_of_jax_to_the_last_bit(spec):
-    law, keys = inits.init(spec), run_keys(np.arange(300) % 3, np.arange(300))
-    assert lanes.draws_by_itself(law)
-    for network, n, sizes in SHAPES[: BY_WORDS[spec]]:
-        expected = initial_params(pl.Setup(pl.Parity(n, 1), pl.Learner(network, init=law)).program, keys)
-        assert bitwise_equal(lanes.drawn_layers(law, sizes, start_keys(law, keys)), expected), sizes
+@pytest.mark.parametrize(("spec", "name"), CASES)
+def test_weights_drawn_without_compiling_are_those_of_jax_to_the_last_bit(spec, name):
+    law, keys, (network, n) = inits.init(spec), run_keys(np.arange(300) % 3, np.arange(300)), NETWORKS[name]
+    assert starts.can_draw(network, law)
+    drawn = initial_params(pl.Setup(pl.Parity(n, 1), pl.Learner(network, init=law)).program, keys)
+    expected = starts.starter(network, n, law)(start_keys(law, keys))
+    assert jax.tree.structure(drawn) == jax.tree.structure(expected)
+    assert bitwise_equal(drawn, expected)
 
 
 @pytest.mark.parametrize("spec", ["kaiming", "mirrored torch", "sphere", "uniform-perturbed:0.3", "discrete:-1,1"])
 def test_other_laws_are_left_to_jax(spec):
-    assert not lanes.draws_by_itself(inits.init(spec))
-    assert not lanes.draws_by_itself(inits.init(lambda key, shape: jnp.zeros(shape)))
+    assert not starts.draws_by_itself(inits.init(spec))
+    assert not starts.draws_by_itself(inits.init(lambda key, shape: jnp.zeros(shape)))
 
 
 @built
-def test_the_native_engine_starts_such_a_law_with_nothing_to_compile(monkeypatch):
-    monkeypatch.setattr(lanes, "initial_params", lambda *_: pytest.fail("JAX was asked"))
+@pytest.mark.parametrize("engine", ["jax", "lanes"])
+def test_such_a_law_starts_with_nothing_to_compile(engine, monkeypatch):
+    monkeypatch.setattr(starts, "starter", lambda *_: pytest.fail("JAX was asked"))
     setup = pl.Setup(pl.Parity(6, 2), pl.Learner(pl.MLP(4)), pl.Protocol(max_steps=5, eval_size=8))
-    assert sum(len(r) for part in engines.train([Job(setup, 0, np.arange(3))], "lanes") for _, r in part) == 3
+    assert sum(len(r) for part in engines.train([Job(setup, 0, np.arange(3))], engine) for _, r in part) == 3
 
 
 def params_after_a_step(spec, engine, runs=3, lr=0.1):

@@ -13,7 +13,8 @@ import pytest
 import paritylab as pl
 from paritylab.engines import Job, final_params, lanes
 from paritylab.engines.gradient import make_step
-from paritylab.engines.work import Queue, initial_params
+from paritylab.engines.starts import initial_params
+from paritylab.engines.work import Queue
 from paritylab.rng import run_keys
 
 STEPS = 50

@@ -17,9 +17,10 @@ import numpy as np
 
 import paritylab as pl
 from paritylab.engines import Job, lanes, loop
+from paritylab.engines.starts import initial_params
 from paritylab.engines.warps import WarpsPool, device
 from paritylab.engines.warps.plan import Plan, plan
-from paritylab.engines.work import Outcomes, Queue, initial_params, start_keys
+from paritylab.engines.work import Outcomes, Queue
 from paritylab.records import Records
 from paritylab.rng import run_keys
 
@@ -93,16 +94,7 @@ def train(jobs: Sequence[Job], where: Any, **options: Any) -> Outcomes:
 
 
 def start(setup: pl.Setup) -> Any:
-    """Initial params, by the native kernel where there is one: JAX would compile for seconds."""
-    network, law = setup.learner.network, setup.learner.init
-    keys = run_keys(np.array([SEED]), np.array([RUN]))
-    if lanes.kernel() is None:
-        params = initial_params(setup.program, keys)
-    else:
-        sizes = (*getattr(network, "widths", [getattr(network, "degree", 1)]), *[1] * isinstance(network, pl.MLP))
-        params = lanes.drawn_layers(law, (setup.problem.n, *sizes), start_keys(law, keys))
-        names = ("w", "b") if getattr(network, "bias", True) else ("w",)
-        params = [{name: layer[name] for name in names} for layer in params]
+    params = initial_params(setup.program, run_keys(np.array([SEED]), np.array([RUN])))
     return jax.tree.map(lambda leaf: np.asarray(leaf[0]), params)
 
 

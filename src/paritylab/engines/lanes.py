@@ -6,18 +6,17 @@ with their initial params, and collects the outcomes.
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import jax
 import numpy as np
 
-from paritylab import rng
-from paritylab.engines.work import START_CHUNK, Outcomes, Rows, initial_params, start_keys
+from paritylab.engines import starts
+from paritylab.engines.starts import kernel
+from paritylab.engines.work import Outcomes, Rows
 from paritylab.errors import require
-from paritylab.inits import FromWords, Init, Layers
+from paritylab.inits import Layers
 from paritylab.networks import MLP, Neuron, PolyNet
 from paritylab.optimisers import SGD
 from paritylab.problems import Parity
@@ -27,14 +26,6 @@ from paritylab.setup import Setup
 CALL_SECONDS = 0.2
 MOST_THREADS = 256
 STOCK_BYTES = 2**26  # initial params waiting in the kernel's stock
-
-
-def kernel() -> Any | None:
-    """The compiled module, or None where it was not built."""
-    try:
-        return importlib.import_module("paritylab._lanes")
-    except ImportError:
-        return None
 
 
 def refusal(setup: Setup) -> str | None:
@@ -108,25 +99,6 @@ def pool_arguments(program: Setup, longest: int) -> dict[str, Any]:
     }
 
 
-def draws_by_itself(law: Init) -> bool:
-    """Whether the kernel's random words alone make the start weights of this law."""
-    return isinstance(law.sample, FromWords) and law.biased and not law.mirrored and law.output is None
-
-
-def drawn_layers(law: Init, sizes: Sequence[int], keys: np.ndarray) -> Layers:
-    """``law.layers(key, sizes)`` of many keys, bit for bit, with nothing to compile; a leading axis of keys."""
-    module = kernel()
-    assert module is not None
-    assert isinstance(law.sample, FromWords)  # see draws_by_itself
-    formula, layers = law.sample.formula, []
-    for number, (fan_in, fan_out) in enumerate(pairwise(sizes)):
-        layer, scale = rng.fold_in(keys, number), np.float32(law.scale(fan_in, fan_out))
-        w, b = (scale * formula(module.random_bits(rng.fold_in(layer, part), count))
-                for part, count in enumerate((fan_in * fan_out, fan_out)))
-        layers.append({"w": w.reshape(-1, fan_in, fan_out), "b": b})
-    return layers
-
-
 def _row(layers: Layers, name: str, count: int) -> np.ndarray:
     """The arrays of this name of all layers, one after the other: (count, numbers)."""
     return np.concatenate([np.asarray(layer[name], np.float32).reshape(count, -1) for layer in layers], axis=1)
@@ -161,8 +133,8 @@ class LanesPool:
         self._hidden = (program.problem.n, *arguments["below"], arguments["width"])
         numbers = sum((fan_in + 1) * fan_out for fan_in, fan_out in pairwise((*self._hidden, 1)))
         self._most = max(self._pool.slots, STOCK_BYTES // (4 * numbers))
-        self._chunk = min(START_CHUNK, 1 << (self._most.bit_length() - 1))
-        self._wanted = START_CHUNK
+        self._chunk = min(starts.CHUNK, 1 << (self._most.bit_length() - 1))
+        self._wanted = starts.CHUNK
 
     @property
     def room(self) -> int:
@@ -177,11 +149,8 @@ class LanesPool:
         return self._pool.model_steps
 
     def load(self, rows: Rows) -> None:
-        law, count = self._program.learner.init, len(rows)
-        if draws_by_itself(law):
-            layers = drawn_layers(law, (*self._hidden, *[1] * self._mlp), start_keys(law, rows.key))
-        else:
-            layers = initial_params(self._program, rows.key, self._chunk)
+        count = len(rows)
+        layers = starts.initial_params(self._program, rows.key, self._chunk)
         hidden, output = layers[: len(self._hidden) - 1], layers[-1]
         w = _row(hidden, "w", count)
         b = _row(hidden, "b", count) if self._bias else np.zeros((count, sum(self._hidden[1:])), np.float32)
@@ -192,7 +161,7 @@ class LanesPool:
     def advance(self, more: bool) -> Outcomes:
         ended = self._pool.advance(CALL_SECONDS)
         records = Records(*(ended[name] for name in ("tag", "status", "t_c", "steps", "accuracy", "loss")))
-        self._wanted = START_CHUNK + 2 * len(records)  # enough in stock for the next call
+        self._wanted = starts.CHUNK + 2 * len(records)  # enough in stock for the next call
         return Outcomes(records, self._params(ended) if self._keep else None)
 
     def take_trace(self) -> tuple[dict[str, np.ndarray], Any]:

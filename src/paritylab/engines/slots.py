@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from paritylab.engines.gradient import make_step
-from paritylab.engines.work import Rows, initial_params
+from paritylab.engines.starts import initial_params
+from paritylab.engines.work import Rows
 from paritylab.setup import Setup
 
 EMPTY, ACTIVE = -2, -1  # beside the final statuses SOLVED, CENSORED, DIVERGED

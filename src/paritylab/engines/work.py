@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import jax
 import numpy as np
 
 from paritylab import rng
 from paritylab.errors import require
-from paritylab.networks import MLP, Neuron
 from paritylab.records import Records
 from paritylab.setup import Setup
 
@@ -90,40 +87,3 @@ class Queue:
         """Outcomes as (job number, Records with run numbers), one item for each job that has any."""
         job = self._job[outcomes.records.run]
         return [(int(i), self.named(outcomes.records.take(job == i))) for i in np.unique(job)]
-
-
-START_CHUNK = 256
-
-
-@functools.lru_cache(maxsize=64)
-def starter(network: Any, n: int, law: Any) -> Any:
-    """The compiled function from start keys (count, 2) to initial params with a leading axis of runs."""
-    return jax.jit(jax.vmap(lambda key: network.init(rng.wrap(key), n, law)))
-
-
-def _shape_of(network: Any) -> Any:
-    """A network that starts alike: the activation does not matter, and need not be compiled for."""
-    return replace(network, activation="relu") if isinstance(network, (MLP, Neuron)) else network
-
-
-def start_keys(law: Any, keys: np.ndarray) -> np.ndarray:
-    """The keys that runs with these keys draw their initial params from: their own, or that of a fixed start."""
-    if law.fixed is None:
-        return rng.fold_in(keys, rng.INIT)
-    return np.tile(np.array([0, law.fixed], np.uint32), (len(keys), 1))
-
-
-def initial_params(program: Setup, keys: np.ndarray, chunk: int = START_CHUNK) -> Any:
-    """Initial params of the runs with these keys: the same for every engine.
-
-    They are drawn ``chunk`` runs at a time, so that one shape is compiled however many runs are asked for; with
-    ``len(keys) == chunk`` they stay on the device, otherwise they come as NumPy arrays.
-    """
-    start = starter(_shape_of(program.learner.network), program.problem.n, program.learner.init)
-    keys = start_keys(program.learner.init, keys)
-    count = len(keys)
-    if count == chunk:
-        return start(keys)
-    padded = np.resize(keys, (-(-count // chunk) * chunk, 2))
-    parts = [start(padded[i : i + chunk]) for i in range(0, len(padded), chunk)]
-    return jax.tree.map(lambda *leaves: np.concatenate([np.asarray(leaf) for leaf in leaves])[:count], *parts)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from paritylab import inits
-from paritylab.engines import lanes
+from paritylab.engines import starts
 from paritylab.inits import Init
 from paritylab.setup import Setup
 
@@ -149,7 +149,7 @@ def _shape(arguments: Arguments) -> dict[str, Any]:
 def start_law(law: Init) -> str | None:
     """The kernel's name for a law of initial weights that it can draw by itself."""
     laws = {inits.uniform().sample: "DRAWS_UNIFORM", inits.rademacher().sample: "DRAWS_SIGNS"}
-    return laws.get(law.sample) if lanes.draws_by_itself(law) else None
+    return laws.get(law.sample) if starts.draws_by_itself(law) else None
 
 
 def _start(law: Init, arguments: Arguments) -> dict[str, Any]:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from paritylab.engines import lanes
+from paritylab.engines.starts import initial_params
 from paritylab.engines.warps import device as devices
 from paritylab.engines.warps.plan import param_count, plan, start_law
-from paritylab.engines.work import Outcomes, Rows, initial_params
+from paritylab.engines.work import Outcomes, Rows
 from paritylab.records import SOLVED, Records
 from paritylab.setup import Setup
 

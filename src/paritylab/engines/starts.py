@@ -1,0 +1,101 @@
+"""Initial params, the same for every engine: drawn from random words where the law allows it, otherwise compiled."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import jax
+import numpy as np
+
+from paritylab import rng
+from paritylab.inits import FromWords, Init, Layers
+from paritylab.networks import MLP, Neuron, PolyNet
+from paritylab.setup import Setup
+
+CHUNK = 256
+
+
+def kernel() -> Any | None:
+    """The compiled module of ``native/``, or None where it was not built."""
+    try:
+        return importlib.import_module("paritylab._lanes")
+    except ImportError:
+        return None
+
+
+def initial_params(program: Setup, keys: np.ndarray, chunk: int = CHUNK) -> Any:
+    """Initial params of the runs with these keys, with a leading axis of runs.
+
+    Compiling costs seconds, drawing from words nothing. What must be compiled is drawn ``chunk`` runs at a time, so
+    that one shape is compiled however many runs are asked for; with ``len(keys) == chunk`` it stays on the device,
+    otherwise it comes as NumPy arrays.
+    """
+    network, n, law = program.learner.network, program.problem.n, program.learner.init
+    keys = start_keys(law, keys)
+    count, stays = len(keys), len(keys) == chunk
+    if can_draw(network, law) and not (stays and jax.default_backend() != "cpu"):
+        return network.init(keys, n, Drawn(law))
+    start = starter(_shape_of(network), n, law)
+    if stays:
+        return start(keys)
+    padded = np.resize(keys, (-(-count // chunk) * chunk, 2))
+    parts = [start(padded[i : i + chunk]) for i in range(0, len(padded), chunk)]
+    return jax.tree.map(lambda *leaves: np.concatenate([np.asarray(leaf) for leaf in leaves])[:count], *parts)
+
+
+def start_keys(law: Init, keys: np.ndarray) -> np.ndarray:
+    """The keys that runs with these keys draw their initial params from: their own, or that of a fixed start."""
+    if law.fixed is None:
+        return rng.fold_in(keys, rng.INIT)
+    return np.tile(np.array([0, law.fixed], np.uint32), (len(keys), 1))
+
+
+# --- drawn ------------------------------------------------------------------------------------------------------------
+
+
+def draws_by_itself(law: Init) -> bool:
+    """Whether random words alone make the start weights of this law."""
+    return isinstance(law.sample, FromWords) and law.biased and not law.mirrored and law.output is None
+
+
+def can_draw(network: Any, law: Init) -> bool:
+    """Whether nothing need be compiled: the law is made of words, and the network asks it for its layers only."""
+    return kernel() is not None and draws_by_itself(law) and type(network) in (MLP, Neuron, PolyNet)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A law that draws for many keys at once: what ``law.layers(key, sizes)`` gives for each, bit for bit."""
+
+    law: Init
+
+    def layers(self, keys: np.ndarray, sizes: Sequence[int]) -> Layers:
+        module = kernel()
+        assert module is not None
+        assert isinstance(self.law.sample, FromWords)  # see can_draw
+        formula, layers = self.law.sample.formula, []
+        for number, (fan_in, fan_out) in enumerate(pairwise(sizes)):
+            layer, scale = rng.fold_in(keys, number), np.float32(self.law.scale(fan_in, fan_out))
+            w, b = (scale * formula(module.random_bits(rng.fold_in(layer, part), count))
+                    for part, count in enumerate((fan_in * fan_out, fan_out)))
+            layers.append({"w": w.reshape(-1, fan_in, fan_out), "b": b})
+        return layers
+
+
+# --- compiled ---------------------------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=64)
+def starter(network: Any, n: int, law: Init) -> Any:
+    """The compiled function from start keys (count, 2) to initial params with a leading axis of runs."""
+    return jax.jit(jax.vmap(lambda key: network.init(rng.wrap(key), n, law)))
+
+
+def _shape_of(network: Any) -> Any:
+    """A network that starts alike: the activation does not matter, and need not be compiled for."""
+    return replace(network, activation="relu") if isinstance(network, (MLP, Neuron)) else network
