@@ -1,4 +1,4 @@
-# make demo   from a fresh checkout to figures; make test   the whole test suite. Both prepare .venv by themselves.
+# make demo   from a fresh checkout to figures; make test   the tests; make test-long   the longer ones. All prepare .venv.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,7 +7,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*)
 # The engine and BLAS choose their own threads; more test processes than cores only slow each other down.
 WORKERS ?= 2
 
-.PHONY: setup demo test soak sanitize lint bench clean
+.PHONY: setup demo test test-long soak sanitize lint bench clean
 setup: $(READY)
 
 $(VENV)/made:
@@ -24,6 +24,9 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+test-long: $(READY)
+	$(BIN)/python -m pytest -n $(WORKERS) -m long
 
 # Faults of every kind for an hour; docs/reliability.md shows the counts.
 SECONDS ?= 3600

@@ -161,13 +161,13 @@ class JaxPool:
             max_steps=np.zeros(self.slots, np.int64),
         )
         shapes = jax.eval_shape(self._compiled.fresh, entering(self._program, rows, self.slots))
-        blank = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
-        return blank._replace(status=jnp.full(self.slots, EMPTY, jnp.int32))
+        blank = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes)
+        return blank._replace(status=np.full(self.slots, EMPTY, np.int32))
 
     def load(self, rows: Rows) -> None:
         where = np.flatnonzero(self._status == EMPTY)[: len(rows)]
         nowhere = np.full(self.slots - len(where), self.slots)
-        target = jnp.asarray(np.concatenate([where, nowhere]), jnp.int32)
+        target = np.concatenate([where, nowhere]).astype(np.int32)
         self._state = self._compiled.load(self._state, target, entering(self._program, rows, self.slots))
         self._status[where] = ACTIVE
 
@@ -175,7 +175,7 @@ class JaxPool:
         quota = max(1, self.slots // self._devices // 8) if more else self.slots + 1
         start = time.perf_counter()
         with accurate_products():
-            arguments = (self._state, jnp.int32(self._checks), jnp.int32(quota))
+            arguments = (self._state, np.int32(self._checks), np.int32(quota))
             self._state, checks, updates = self._compiled.advance(*arguments)
         self.model_steps += int(np.asarray(updates).sum(dtype=np.int64))
         seconds = time.perf_counter() - start
@@ -204,7 +204,7 @@ class JaxPool:
         state = jax.tree.map(lambda leaf: leaf[where], self._state)
         self._status = np.where(np.arange(self.slots) < left, ACTIVE, EMPTY)
         self._compiled = compiled(self._program, share)
-        self._state = self._compiled.place(state._replace(status=jnp.asarray(self._status, jnp.int32)))
+        self._state = self._compiled.place(state._replace(status=self._status.astype(np.int32)))
 
     def _collect(self, where: np.ndarray) -> Outcomes:
         """The outcomes of the slots ``where``, which become empty; a few at a time, so that one shape is compiled."""
@@ -218,7 +218,7 @@ class JaxPool:
 
     def _finish(self, where: np.ndarray, size: int) -> Outcomes:
         count = len(where)
-        padded = jnp.asarray(np.resize(where, size), jnp.int32)
+        padded = np.resize(where, size).astype(np.int32)
         with accurate_products():
             self._state, chosen, accuracy, mean_loss = self._compiled.finish(self._state, padded)
         self._status[where] = EMPTY

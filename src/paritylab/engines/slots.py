@@ -48,22 +48,22 @@ class Moves(NamedTuple):
 
 
 def entering(program: Setup, rows: Rows, count: int) -> Slots:
-    """Rows as slots, repeated to ``count`` of them so that few shapes are compiled."""
+    """Rows as slots, repeated to ``count`` of them so that few shapes are compiled; in NumPy, which compiles none."""
     pad = np.resize(np.arange(len(rows)), count)
     return Slots(
         params=initial_params(program, rows.key[pad], chunk=count),
         optimiser=(),
         sample=(),
-        key=jnp.asarray(rows.key[pad]),
-        lr=jnp.asarray(rows.lr[pad]),
-        noise=jnp.asarray(rows.noise[pad]),
-        flip=jnp.asarray(rows.flip[pad]),
-        mask=jnp.asarray(rows.mask[pad]),
-        max_steps=jnp.asarray(rows.max_steps[pad], jnp.int32),
-        step=jnp.zeros(count, jnp.int32),
-        streak=jnp.zeros(count, jnp.int32),
-        status=jnp.full(count, ACTIVE, jnp.int32),
-        tag=jnp.asarray(rows.tag[pad], jnp.int32),
+        key=rows.key[pad],
+        lr=rows.lr[pad],
+        noise=rows.noise[pad],
+        flip=rows.flip[pad],
+        mask=rows.mask[pad],
+        max_steps=rows.max_steps[pad].astype(np.int32),
+        step=np.zeros(count, np.int32),
+        streak=np.zeros(count, np.int32),
+        status=np.full(count, ACTIVE, np.int32),
+        tag=rows.tag[pad].astype(np.int32),
     )
 
 
