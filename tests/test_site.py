@@ -1,5 +1,6 @@
 """The site: built from shipped evidence, complete, escaped, the same every time."""
 
+import base64
 import dataclasses
 import json
 import os
@@ -129,9 +130,10 @@ def test_a_recording_is_what_its_setup_gives(tmp_path, monkeypatch):
     assert short["panels"][0]["accuracy"] == shipped["panels"][0]["accuracy"][:4]
 
 
-def test_the_home_page_is_light(site):
-    needed = ("index.html", "assets/site.css", "assets/site.js", "assets/theme.js")
-    assert sum(len(site[name]) for name in needed) < 300_000
+def test_the_home_page_is_light(site, pages):
+    needed = {"index.html", "assets/site.css", "assets/site.js", "assets/theme.js"}
+    assert needed - {"index.html"} == {link for link in pages["index.html"].links if link.startswith("assets/")}
+    assert sum(len(site[name]) for name in needed) < 40_000
 
 
 def test_the_same_evidence_gives_the_same_bytes_and_no_path_of_this_machine(site, tmp_path):
@@ -152,6 +154,19 @@ def test_mathematics_is_drawn_by_the_browser_itself(site):
         assert "merror" not in document.body
     assert "<math" in site["docs/theory/alignment.html"].decode()
     assert "\N{MATHEMATICAL DOUBLE-STRUCK CAPITAL E}" in site["docs/theory/alignment.html"].decode()
+
+
+def test_pages_with_formulas_and_no_others_bring_the_font_which_has_its_licence(site, pages):
+    for name, page in pages.items():
+        brings = any(link.endswith("assets/math.css") for link in page.links)
+        assert brings == ("math" in page.tags), name
+    style = site["assets/math.css"].decode()
+    (data,) = re.findall(r'url\("data:font/woff2;base64,([^"]+)"\)', style)
+    assert base64.b64decode(data).startswith(b"wOF2")
+    assert len(style) < 150_000
+    assert "math-license.txt" in style
+    assert b"GUST Font License" in site["assets/math-license.txt"]
+    assert b"LaTeX Project Public License" in site["assets/math-license.txt"]
 
 
 def test_the_commands_of_the_tutorial_are_understood():

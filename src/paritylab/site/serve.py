@@ -19,7 +19,7 @@ from paritylab.site import build
 from paritylab.site.results import going_on
 
 HOST = "127.0.0.1"
-POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
+POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src data:"
 
 
 class Watcher:
