@@ -56,9 +56,9 @@ class Site:
         self.files[f"data/{name}.js"] = f"(window.paritylab??={{}})[{json.dumps(name)}]={text};\n".encode()
 
 
-def report(out: Path, live: bool = False) -> dict[str, Path]:
+def report(out: Path) -> dict[str, Path]:
     """Build ``<out>/site`` from the shipped evidence and what is under ``out``; the paths written, by name."""
-    files = build(out, live)
+    files = build(out)
     root = out / "site"
     for name, data in files.items():
         path = root / name
