@@ -329,6 +329,8 @@ def test_the_live_page_shows_a_sweep(page, tmp_path):
             assert "running" in page.inner_text("#live")
             assert "0 of 20" in page.inner_text("#live")
         page.wait_for_selector("#state:has-text('Nothing is training')")
+        page.goto(f"http://127.0.0.1:{server.server_address[1]}/docs/theory/leaky.html")
+        assert page.evaluate("document.fonts.ready.then(fonts => [...fonts].map(font => font.status))") == ["loaded"]
     finally:
         server.shutdown()
         thread.join()
