@@ -1,24 +1,21 @@
 """The site: built from shipped evidence, complete, escaped, the same every time."""
 
+import base64
 import dataclasses
 import json
 import os
 import re
-import threading
-import urllib.error
-import urllib.request
 from html.parser import HTMLParser
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urldefrag
 
-import numpy as np
 import pytest
 
 from paritylab import Learner, Parity, Protocol, Setup, Store, status, sweep
 from paritylab.claims import evidence, registry
 from paritylab.cli import build_parser, main
 from paritylab.records import Records
-from paritylab.site import build, content, documents, serve, watch
+from paritylab.site import build, content, documents, watch
 
 HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=alert(1)>"
 
@@ -129,9 +126,10 @@ def test_a_recording_is_what_its_setup_gives(tmp_path, monkeypatch):
     assert short["panels"][0]["accuracy"] == shipped["panels"][0]["accuracy"][:4]
 
 
-def test_the_home_page_is_light(site):
-    needed = ("index.html", "assets/site.css", "assets/site.js", "assets/theme.js")
-    assert sum(len(site[name]) for name in needed) < 300_000
+def test_the_home_page_is_light(site, pages):
+    needed = {"index.html", "assets/site.css", "assets/site.js", "assets/theme.js"}
+    assert needed - {"index.html"} == {link for link in pages["index.html"].links if link.startswith("assets/")}
+    assert sum(len(site[name]) for name in needed) < 40_000
 
 
 def test_the_same_evidence_gives_the_same_bytes_and_no_path_of_this_machine(site, tmp_path):
@@ -152,6 +150,19 @@ def test_mathematics_is_drawn_by_the_browser_itself(site):
         assert "merror" not in document.body
     assert "<math" in site["docs/theory/alignment.html"].decode()
     assert "\N{MATHEMATICAL DOUBLE-STRUCK CAPITAL E}" in site["docs/theory/alignment.html"].decode()
+
+
+def test_pages_with_formulas_and_no_others_bring_the_font_which_has_its_licence(site, pages):
+    for name, page in pages.items():
+        brings = any(link.endswith("assets/math.css") for link in page.links)
+        assert brings == ("math" in page.tags), name
+    style = site["assets/math.css"].decode()
+    (data,) = re.findall(r'url\("data:font/woff2;base64,([^"]+)"\)', style)
+    assert base64.b64decode(data).startswith(b"wOF2")
+    assert len(style) < 150_000
+    assert "math-license.txt" in style
+    assert b"GUST Font License" in site["assets/math-license.txt"]
+    assert b"LaTeX Project Public License" in site["assets/math-license.txt"]
 
 
 def test_the_commands_of_the_tutorial_are_understood():
@@ -244,49 +255,3 @@ def test_a_process_that_died_is_not_going_on(tmp_path):
         assert list(status.sweeps(tmp_path)) == []
         with status.Announcement(tmp_path, []):
             assert not path.exists()
-
-
-@pytest.fixture
-def server(tmp_path):
-    server = serve.server(tmp_path)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-def get(server, path, host=None):
-    address = f"http://127.0.0.1:{server.server_address[1]}{path}"
-    with urllib.request.urlopen(urllib.request.Request(address, headers={"Host": host} if host else {})) as answer:
-        return answer.read(), answer.headers
-
-
-def test_the_server_shows_the_site_to_this_machine_only_and_what_is_going_on(server, tmp_path):
-    assert server.server_address[0] == "127.0.0.1"
-    page, headers = get(server, "/")
-    assert b"Live" in page
-    assert "default-src 'self'" in headers["Content-Security-Policy"]
-    with pytest.raises(urllib.error.HTTPError, match="403"):
-        get(server, "/", host="evil.example")
-    with pytest.raises(urllib.error.HTTPError, match="404"):
-        get(server, "/../../store/setup.json")
-    built = json.loads(get(server, "/api/live.json")[0])
-    assert built["sweeps"] == []
-    setup = Setup(Parity(n=8, k=2))
-    steps = np.full(5, 120)
-    block = Records(np.arange(5), np.zeros(5, int), steps, steps, np.ones(5), np.zeros(5))
-    Store(tmp_path / "store").append(setup.id, setup.to_json(), "jax", 0, block)
-    told = {"setup": json.loads(setup.to_json()), "engine": "jax", "seed": 0, "first": 0, "runs": 20}
-    jobs = [told | {"setup_id": setup.id}, told | {"setup_id": "feed"}]
-    with status.Announcement(tmp_path / "store", jobs) as announcement:
-        announcement.train([0])
-        live = json.loads(get(server, "/api/live.json")[0])
-        assert live["built"] == built["built"]
-        running, queued = live["sweeps"][0]["jobs"]
-        assert (running["state"], running["done"], running["wanted"], running["median"]) == ("running", 5, 20, 120)
-        assert (queued["state"], queued["done"]) == ("queued", 0)
-    after = json.loads(get(server, "/api/live.json")[0])
-    assert after["built"] != built["built"]  # the sweep has ended: the site shows its records
-    assert setup.id.encode() in get(server, "/results.html")[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from paritylab.files import write_atomically
-from paritylab.site import content, documents, figures, pages, reference
+from paritylab.site import content, documents, figures, formulas, pages, reference
 from paritylab.site.content import PAPERS, Card
 
 _HERE = Path(__file__).parent
@@ -22,26 +23,32 @@ def _marked(text: str) -> Any:
     return Markup(re.sub(r"``(.+?)``|:\w+:`([^`]+)`", r"<code>\1\2</code>", str(escape(text))))
 
 
+@functools.cache
+def _templates() -> Any:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    found = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True, trim_blocks=True,
+                        lstrip_blocks=True, undefined=StrictUndefined)  # fmt: skip
+    found.filters |= {"number": content.number, "duration": content.duration, "count": content.count,
+                      "blocks": reference.blocks, "marked": _marked}  # fmt: skip
+    found.globals |= {"PAPERS": PAPERS, "VERDICTS": content.VERDICTS}
+    return found
+
+
 class Site:
     """The files of a site, by path; ``live`` pages look for news from the server that shows them."""
 
     def __init__(self, live: bool = False) -> None:
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
         self.files: dict[str, bytes] = {}
         self.live = live
-        self._templates = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True, trim_blocks=True,
-                                      lstrip_blocks=True, undefined=StrictUndefined)  # fmt: skip
-        self._templates.filters |= {"number": content.number, "duration": content.duration, "count": content.count,
-                                    "blocks": reference.blocks, "marked": _marked}  # fmt: skip
-        self._templates.globals |= {"PAPERS": PAPERS, "VERDICTS": content.VERDICTS}
         for path in sorted((_HERE / "assets").iterdir()):
             self.files[f"assets/{path.name}"] = path.read_bytes()
+        self.files |= {"assets/math.css": formulas.stylesheet(), "assets/math-license.txt": formulas.licence()}
 
     def page(self, path: str, template: str, title: str, **values: Any) -> None:
         """Add a page."""
         told = {"path": path, "root": "../" * path.count("/"), "title": title, "live": self.live, **values}
-        self.files[path] = self._templates.get_template(f"{template}.html").render(told).encode()
+        self.files[path] = _templates().get_template(f"{template}.html").render(told).encode()
 
     def data(self, name: str, value: Any) -> None:
         """Add ``data/<name>.js``: a script, since pages opened from disk may not read other files."""
@@ -49,9 +56,9 @@ class Site:
         self.files[f"data/{name}.js"] = f"(window.paritylab??={{}})[{json.dumps(name)}]={text};\n".encode()
 
 
-def report(out: Path, live: bool = False) -> dict[str, Path]:
+def report(out: Path) -> dict[str, Path]:
     """Build ``<out>/site`` from the shipped evidence and what is under ``out``; the paths written, by name."""
-    files = build(out, live)
+    files = build(out)
     root = out / "site"
     for name, data in files.items():
         path = root / name

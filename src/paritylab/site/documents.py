@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path, PurePosixPath
 from typing import Any
+
+from paritylab.site.formulas import mathml
 
 FIRST = ("tutorial", "reproduction", "errata", "engines", "performance", "atlas")
 """The pages that are listed before the others."""
@@ -56,7 +56,7 @@ def _read(root: Path, name: str, claims: Mapping[str, str]) -> Document:
     if tokens and tokens[0].type == "heading_open":
         title, tokens = tokens[1].content, tokens[3:]
     lead = next((tokens[i + 1].content for i, token in enumerate(tokens) if token.type == "paragraph_open"), "")
-    body = parser.renderer.render(tokens, parser.options, {})
+    body = _together(parser.renderer.render(tokens, parser.options, {}))
     return Document(name, title, _shorten(lead), body, tuple(images))
 
 
@@ -67,6 +67,16 @@ def _shorten(text: str, most: int = 200) -> str:
     """
     plain = re.sub(r"[`*$]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(text.split())))
     return plain if len(plain) <= most else plain[:most].rsplit(" ", 1)[0] + " …"
+
+
+def _together(body: str) -> str:
+    """Formulas with the marks beside them: without a word between, a line could break there.
+
+    >>> _together('<span class="formula">x</span> (<span class="formula">y</span>), yes')
+    '<span class="formula">x</span> <span class="together">(<span class="formula">y</span>),</span> yes'
+    """
+    formula = r'<span class="formula">(?:(?!</span>).)*</span>'
+    return re.sub(rf"\({formula}[).,;:?!-]*|{formula}[).,;:?!-]+", r'<span class="together">\g<0></span>', body)
 
 
 def _parser(claims: Mapping[str, str], name: str, images: list[str]) -> Any:
@@ -82,7 +92,7 @@ def _parser(claims: Mapping[str, str], name: str, images: list[str]) -> Any:
 
     @render("math_inline")
     def _(self: Any, tokens: Any, i: int, *_: Any) -> str:
-        return mathml(tokens[i].content)
+        return f'<span class="formula">{mathml(tokens[i].content)}</span>'
 
     @render("math_block")
     def _(self: Any, tokens: Any, i: int, *_: Any) -> str:
@@ -118,26 +128,3 @@ def _parser(claims: Mapping[str, str], name: str, images: list[str]) -> Any:
     parser.add_render_rule("link_open", link)
     parser.add_render_rule("image", image)
     return parser
-
-
-def mathml(tex: str, display: bool = False) -> str:
-    """A formula as MathML, which browsers draw themselves."""
-    from latex2mathml.converter import convert
-
-    # TeX reads f''^2 as one superscript, the converter only if it is written as one.
-    one = re.sub(r"('+)\^(\{[^}]*\}|.)", lambda found: "^{" + r"\prime" * len(found[1]) + f" {found[2]}}}", tex.strip())
-    text = convert(one, display="block" if display else "inline")
-    return re.sub(r' mathvariant="(double-struck|bold)">(\w)<', lambda found: f">{_letter(*found.groups())}<", text)
-
-
-def _letter(variant: str, sign: str) -> str:
-    """A letter or digit of a mathematical alphabet: browsers no longer heed ``mathvariant``.
-
-    >>> _letter("double-struck", "E"), _letter("double-struck", "Z"), _letter("bold", "1")
-    ('𝔼', 'ℤ', '𝟏')
-    """
-    name = unicodedata.name(sign).replace("LATIN ", "").replace("LETTER ", "")
-    for prefix in ("MATHEMATICAL ", ""):
-        with contextlib.suppress(KeyError):
-            return unicodedata.lookup(f"{prefix}{variant.upper()} {name}")
-    return sign

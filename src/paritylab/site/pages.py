@@ -36,7 +36,8 @@ def paper(site: Site, paper: Paper, cards: list[Card]) -> None:
 def results(site: Site, cards: list[Card], out: Path) -> None:
     """What is under ``out``: claims tried, figures, sweeps."""
     own = [card for card in cards if card.found and card.found["source"] == "local"]
-    figures = sorted(path for path in out.glob("*.svg") if path.is_file())
+    here = out.resolve()  # a link that leads elsewhere is not a result
+    figures = sorted(path for path in out.glob("*.svg") if path.is_file() and path.resolve().is_relative_to(here))
     for path in figures:
         site.files[f"figures/{path.name}"] = path.read_bytes()
     site.page("results.html", "results", "Your results", own=own, figures=[path.name for path in figures],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -41,12 +42,13 @@ class Section:
     entries: tuple[Entry, ...]
 
 
-def sections() -> list[Section]:
-    """The names of ``paritylab`` itself, then its public modules."""
+@functools.cache
+def sections() -> tuple[Section, ...]:
+    """The names of ``paritylab`` itself, then its public modules; they do not change while it runs."""
     names = [name for name in paritylab.__all__ if name in paritylab._HOME]
     core = [_find(_module(f"paritylab.{paritylab._HOME[name]}"), name) for name in names]
     text = ast.get_docstring(_parse(_PACKAGE / "__init__.py")) or ""
-    return [Section("paritylab", text, _entries(core)), *map(_section, (*paritylab._MODULES, *INSTRUMENTS))]
+    return (Section("paritylab", text, _entries(core)), *map(_section, (*paritylab._MODULES, *INSTRUMENTS)))
 
 
 def _section(name: str) -> Section:

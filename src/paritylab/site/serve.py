@@ -7,19 +7,38 @@ import functools
 import glob
 import hashlib
 import json
+import re
+import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from http import HTTPStatus
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import unquote
 
 from paritylab import status
 from paritylab.site import build
 from paritylab.site.results import going_on
 
 HOST = "127.0.0.1"
-POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src"
+                               " data:; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}  # fmt: skip
+"""What every answer carries: pages need nothing from elsewhere, and pages elsewhere get nothing from here."""
+TYPES = {
+    ".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json", ".svg": "image/svg+xml", ".png": "image/png", ".csv": "text/csv; charset=utf-8",
+    ".txt": "text/plain; charset=utf-8",
+}  # fmt: skip
+
+_OURS = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d+)?", re.IGNORECASE)
+"""Names of this machine that nobody else can take; the port may be that of a tunnel."""
 
 
 class Watcher:
@@ -27,6 +46,7 @@ class Watcher:
 
     def __init__(self, out: Path) -> None:
         self.out = out
+        self.files: Mapping[str, bytes] = {}
         self._lock = threading.Lock()
         self._built = ""
 
@@ -35,13 +55,15 @@ class Watcher:
         with self._lock:
             now = self._state()
             if now != self._built:
-                build.report(self.out, live=True)
+                self.files = build.build(self.out, live=True)
                 self._built = now
             return self._built
 
     def live(self) -> dict[str, Any]:
         """Running and queued sweeps with what their stored records say so far."""
-        return {"built": self.refresh(), "sweeps": going_on(self.out)}
+        private = {"pid", "host"}
+        sweeps = [{name: told for name, told in sweep.items() if name not in private} for sweep in going_on(self.out)]
+        return {"built": self.refresh(), "sweeps": sweeps}
 
     def _state(self) -> str:
         """Changes with every claim tried, and when a sweep ends: records of one that goes on do not count."""
@@ -59,39 +81,67 @@ def _stamps(paths: Iterable[Path]) -> Iterator[str]:
             yield f"{path} {path.stat().st_mtime_ns}"
 
 
-class Handler(SimpleHTTPRequestHandler):
-    """Files of the site, and ``/api/live.json``; only for this machine, by its own name."""
+class Handler(BaseHTTPRequestHandler):
+    """Files of the site as it was built, never from disk, and ``/api/live.json``; for this machine, by its own name."""
+
+    server_version, sys_version = "paritylab", ""
+    timeout = 60
 
     def __init__(self, *args: Any, watcher: Watcher, **kwargs: Any) -> None:
         self.watcher = watcher
-        super().__init__(*args, directory=str(watcher.out / "site"), **kwargs)
+        super().__init__(*args, **kwargs)
+
+    def parse_request(self) -> bool:
+        """Before any method is looked at: another name may be a page elsewhere that points here."""
+        if not super().parse_request():
+            return False
+        hosts = self.headers.get_all("Host", [])
+        if len(hosts) == 1 and _OURS.fullmatch(hosts[0].strip()):
+            return True
+        self.send_error(HTTPStatus.FORBIDDEN)
+        return False
 
     def do_GET(self) -> None:
-        host = self.headers.get("Host", "").rsplit(":", 1)[0]
-        if host not in (HOST, "localhost"):  # another name may be a page elsewhere that points here
-            self.send_error(HTTPStatus.FORBIDDEN)
-        elif self.path == "/api/live.json":
-            data = json.dumps(self.watcher.live(), allow_nan=False).encode()
-            self.send_response(HTTPStatus.OK)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+        path = unquote(self.path.partition("?")[0])
+        if path == "/api/live.json":
+            self._send(json.dumps(self.watcher.live(), allow_nan=False).encode(), ".json")
+            return
+        name = path.removeprefix("/") + ("index.html" if path.endswith("/") else "")
+        data = self.watcher.files.get(name) if path.startswith("/") else None
+        if data is None:
+            self.send_error(HTTPStatus.NOT_FOUND)
         else:
-            super().do_GET()
+            self._send(data, PurePosixPath(name).suffix)
+
+    do_HEAD = do_GET
+
+    def _send(self, data: bytes, suffix: str) -> None:
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", TYPES.get(suffix, "application/octet-stream"))
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
 
     def end_headers(self) -> None:
-        self.send_header("Cache-Control", "no-store")
-        self.send_header("Content-Security-Policy", POLICY)
-        self.send_header("X-Content-Type-Options", "nosniff")
+        for name, value in HEADERS.items():
+            self.send_header(name, value)
         super().end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:
         """Silence: the terminal belongs to the one line that says where the site is."""
 
 
-def server(out: Path, port: int = 0) -> ThreadingHTTPServer:
+class Server(ThreadingHTTPServer):
+    """Says nothing about readers who leave before they have everything."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+def server(out: Path, port: int = 0) -> Server:
     """A server for the site of ``out``, built and ready; ``serve_forever`` starts it."""
     watcher = Watcher(out)
     watcher.refresh()
-    return ThreadingHTTPServer((HOST, port), functools.partial(Handler, watcher=watcher))
+    return Server((HOST, port), functools.partial(Handler, watcher=watcher))

@@ -37,13 +37,15 @@
   if (document.body.dataset.live) {
     // Shown by 'paritylab serve': reload when it has built the site anew.
     let built = null;
-    setInterval(async () => {
+    const look = async () => {
       try {
         const answer = await (await fetch("/api/live.json", { cache: "no-store" })).json();
         if (built !== null && answer.built !== built && !document.getElementById("live")) location.reload();
         built = answer.built;
         document.dispatchEvent(new CustomEvent("live", { detail: answer }));
       } catch { document.dispatchEvent(new CustomEvent("live", { detail: null })); }
-    }, 2000);
+    };
+    addEventListener("load", look); // the page's own script listens by then
+    setInterval(look, 2000);
   }
 })();
