@@ -31,9 +31,8 @@ inline std::vector<Tile> plan_panels(int inputs, int width) {
     const int groups = whole_groups(width) / PARTS;
     const int count = (groups + MAX_GROUPS - 1) / MAX_GROUPS;
     for (int i = 0; i < count; ++i) {
-        const int first = groups * i / count * PARTS;
-        const int next = groups * (i + 1) / count * PARTS;
-        panels.push_back({first, next - first, inputs});
+        const int first = start_of_part(groups, count, i), next = start_of_part(groups, count, i + 1);
+        panels.push_back({first * PARTS, (next - first) * PARTS, inputs});
     }
     return panels;
 }

@@ -101,6 +101,8 @@ std::unique_ptr<Trace> make_trace(const Config& config, std::vector<int64_t> ste
     if (std::ranges::adjacent_find(steps, std::greater_equal{}) != steps.end()) {
         throw std::invalid_argument("trace: expected increasing steps");
     }
+    const int64_t numbers = steps.size() * (config.keep_params ? config.weights() + 2 : 1);  // of a run
+    if (runs > (int64_t{1} << 40) / numbers) throw std::invalid_argument("trace: too many points");
     if (train && config.sample == 0) throw std::invalid_argument("trace: there is no finite sample");
     return std::make_unique<Trace>(config, std::move(steps), runs, train);
 }
