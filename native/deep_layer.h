@@ -20,7 +20,7 @@ namespace paritylab::PARITYLAB_ISA {
 using DeepUnits = UnitsInLanesBy<64>;  // as many samples as a word has bits
 inline constexpr int SAMPLES = DeepUnits::BLOCK;
 inline constexpr int MAX_GROUPS = 6;  // 64 samples of a panel fit into the L1 cache, and so do 64 rows of it
-inline constexpr int CHUNK = LANES == 16 ? MAX_GROUPS : LANES == 8 ? 3 : 1;  // groups that fit into registers
+inline constexpr int CHUNK = LANES == 16 ? MAX_GROUPS : LANES == 8 ? 3 : REGISTERS / 16;  // groups that fit into them
 static_assert(SAMPLES == 64);
 
 // Registers that 16 units at a time fill.

@@ -18,7 +18,7 @@ namespace paritylab::PARITYLAB_ISA {
 
 // How many samples (forward) or inputs (backward) share a tile with this many units.
 constexpr int rows_for(int units) {
-    const int sums = LANES == 16 ? 20 : 10;  // AVX-512 has 32 registers, the others 16
+    const int sums = REGISTERS == 32 ? 20 : 10;
     int rows = 16;
     while (rows * units > sums) rows /= 2;
     return rows;

@@ -87,8 +87,8 @@ def test_large_batches_and_samples_follow_the_reference(batch, sample, layout):
     before = {name: value[None].astype(float) for name, value in run["start"].items()}
     expected = one_step(cfg, before, x, y, float(run["lr"]), np.arange(1), {})
     record = after_one_step(cfg, run)
-    for name in "Wbuc":
-        np.testing.assert_allclose(record[name], expected[name][0], rtol=0, atol=1e-6, err_msg=name)
+    for name in "Wbuc":  # a gradient is a float32 sum of four million terms, and lr is 0.05
+        np.testing.assert_allclose(record[name], expected[name][0], rtol=0, atol=1e-5, err_msg=name)
 
 
 @pytest.mark.long
