@@ -11,6 +11,11 @@ from typing import Any
 import numpy as np
 from test_native_kernel import ACTIVATIONS, DEFAULTS, INF, LOSSES, make_run
 
+import paritylab as pl
+from paritylab.engines import Job, lanes
+from paritylab.engines.starts import initial_params
+from paritylab.engines.work import Queue
+
 Config = dict[str, Any]
 Case = tuple[Config, list[dict[str, Any]], np.ndarray]
 
@@ -25,7 +30,7 @@ COMMON = DEFAULTS | dict(n=12, eval_size=48, eval_every=5, allowed_errors=2)
 def cases() -> dict[str, list[Case]]:
     """Cases by the line of the table that they belong to."""
     return {
-        "W1 to the end": [_case(128, 2000, n=30, width=10, batch=32, eval_size=128, eval_every=10, lr=0.5)],
+        "W1 to the end": [_w1(256)],
         "activations and losses": _activations_and_losses(),
         "shapes": _shapes(),
         "deep": _deep(),
@@ -40,6 +45,17 @@ def _case(runs: int, steps: int, lr: float = 0.05, tau: float = 0.0, flip: int =
     cfg = COMMON | options
     made = [make_run(cfg, seed, lr * (1 + seed % 3), tau * (seed % 2), flip, scale) for seed in range(runs)]
     return cfg, made, steps - np.arange(runs) % 7
+
+
+def _w1(count: int) -> Case:
+    """The work of docs/performance.md, with its own start weights, as the engine hands it to the kernel."""
+    setup = pl.Setup(pl.Parity(30, 3), pl.Learner(optimiser=pl.SGD(1.0)), pl.Protocol(2000, eval_size=128))
+    rows = Queue([Job(setup, 0, np.arange(count))]).take(count)
+    hidden, output = initial_params(setup.program, rows.key)
+    arrays = {"W": hidden["w"], "b": hidden["b"], "u": output["w"][:, :, 0], "c": output["b"][:, 0]}
+    runs = [dict(start={name: array[i] for name, array in arrays.items()}, key=rows.key[i], lr=rows.lr[i],
+                 tau=rows.noise[i], flip=int(rows.flip[i]), mask=rows.mask[i]) for i in range(count)]  # fmt: skip
+    return COMMON | lanes.pool_arguments(setup.program, 2000), runs, rows.max_steps
 
 
 def _activations_and_losses() -> list[Case]:

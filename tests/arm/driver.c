@@ -1,7 +1,7 @@
 /* Trains the cases on standard input with the C interface and writes their records to standard output.
  *
- * A case is 26 numbers (int64 or, for the two decays, double), the arrays whose lengths they say, and its runs; the
- * records of a case follow in order of tags, each with its weights. arm/cases.py writes the one and reads the other.
+ * Whole numbers have 64 bits, reals 32, and an array comes after its length unless that is known. arm/cases.py writes
+ * the cases and reads the records.
  */
 #include <stdio.h>
 #include <stdlib.h>
