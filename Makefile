@@ -7,7 +7,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*)
 # The engine and BLAS choose their own threads; more test processes than cores only slow each other down.
 WORKERS ?= 2
 
-.PHONY: setup demo test test-long soak sanitize lint bench clean
+.PHONY: setup demo test test-long soak sanitize arm lint bench clean
 setup: $(READY)
 
 $(VENV)/made:
@@ -40,6 +40,11 @@ soak: $(READY)
 # The native kernel with address and undefined-behaviour sanitizers, under the tests of the engines.
 sanitize: $(READY)
 	tests/faults/sanitize.sh
+
+# The native kernel for ARM, under qemu-aarch64, against the one of this machine: whole records, bit for bit.
+arm: $(READY)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt ziglang
+	PYTHONPATH=tests $(BIN)/python -m arm.compare
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -20,7 +20,7 @@ namespace paritylab::PARITYLAB_ISA {
 using DeepUnits = UnitsInLanesBy<64>;  // as many samples as a word has bits
 inline constexpr int SAMPLES = DeepUnits::BLOCK;
 inline constexpr int MAX_GROUPS = 6;  // 64 samples of a panel fit into the L1 cache, and so do 64 rows of it
-inline constexpr int CHUNK = LANES == 16 ? MAX_GROUPS : LANES == 8 ? 3 : 1;  // groups that fit into registers
+inline constexpr int CHUNK = LANES == 16 ? MAX_GROUPS : LANES == 8 ? 3 : REGISTERS / 16;  // groups that fit into them
 static_assert(SAMPLES == 64);
 
 // Registers that 16 units at a time fill.
@@ -31,9 +31,8 @@ inline std::vector<Tile> plan_panels(int inputs, int width) {
     const int groups = whole_groups(width) / PARTS;
     const int count = (groups + MAX_GROUPS - 1) / MAX_GROUPS;
     for (int i = 0; i < count; ++i) {
-        const int first = groups * i / count * PARTS;
-        const int next = groups * (i + 1) / count * PARTS;
-        panels.push_back({first, next - first, inputs});
+        const int first = start_of_part(groups, count, i), next = start_of_part(groups, count, i + 1);
+        panels.push_back({first * PARTS, (next - first) * PARTS, inputs});
     }
     return panels;
 }

@@ -1,9 +1,12 @@
 // What the pool sees of a kernel, whatever its instruction set and layout.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "config.h"
 #include "stock.h"
@@ -13,18 +16,32 @@ namespace paritylab {
 
 using Clock = std::chrono::steady_clock;
 
+inline Clock::time_point deadline_after(double seconds) {
+    // Beyond a day the conversion to the clock's integer could overflow.
+    const auto span = std::chrono::duration<double>(std::clamp(seconds, 0.0, 86400.0));
+    return Clock::now() + std::chrono::duration_cast<Clock::duration>(span);
+}
+
+// A run on its way.
+struct Snapshot {
+    int64_t steps;
+    Parameters weights;
+};
+
 // A few slots trained in lock-step by one thread. A slot whose run is finished takes the next from the stock.
 class Group {
 public:
     virtual ~Group() = default;
     virtual void advance(Stock& stock, Clock::time_point deadline) = 0;
     virtual void discard(const Tags& tags) = 0;
+    virtual std::optional<Snapshot> look(int64_t tag) = 0;  // at a run, if it has a slot
     virtual int slots() const = 0;
     virtual int active() const = 0;
     virtual int64_t steps() const = 0;  // updates done so far, summed over the slots
 };
 
 enum class Layout { lanes, within, deep };
+inline constexpr std::array LAYOUT_NAMES{"lanes", "within", "deep"};
 
 // One instruction set's build of the kernel.
 struct Kernel {
@@ -38,6 +55,9 @@ namespace avx512 {
 Kernel kernel();
 }
 namespace avx2 {
+Kernel kernel();
+}
+namespace neon {
 Kernel kernel();
 }
 namespace baseline {

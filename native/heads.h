@@ -1,6 +1,7 @@
 // From the linear layer's z to the output f, and from the loss's slope back to g = d loss / d z.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "activations.h"
@@ -23,12 +24,15 @@ struct Samples {
 // A block on its way through the layer.
 template <class L>
 struct Block : Samples<L> {
+    size_t most;        // samples it has room for
     std::vector<vf> z;  // tile after tile, each [sample][unit]; the way back overwrites it with g
 
     explicit Block(const Config& config)
-        : Samples<L>(config), z(static_cast<size_t>(L::vectors(config.width)) * L::BLOCK) {}
+        : Samples<L>(config),
+          most(std::min<int64_t>(L::BLOCK, std::max({int64_t{config.batch}, config.eval_size, config.sample}))),
+          z(L::vectors(config.width) * most) {}
 
-    vf* tile(const Tile& t) { return &z[static_cast<size_t>(t.first) * L::BLOCK]; }
+    vf* tile(const Tile& t) { return &z[t.first * most]; }
 };
 
 // mlp: f = c + sum_i u_i sigma(z_i)

@@ -23,7 +23,7 @@ struct RunsInLanes {
     static constexpr int SLOTS = LANES;
     static constexpr int BLOCK = 32;
     static constexpr int PARTIAL_SUMS = 1;
-    static constexpr int MAX_UNITS = LANES == 16 ? 10 : 5;  // unpacking an x is dear: let many units share it
+    static constexpr int MAX_UNITS = REGISTERS == 32 ? 10 : 5;  // unpacking an x is dear: let many units share it
 
     static int vectors(int width) { return width; }
     static Place place(int unit, int slot) { return {unit, slot}; }
@@ -80,7 +80,7 @@ struct UnitsInLanesBy {
     static constexpr int SLOTS = 1;
     static constexpr int BLOCK = SAMPLES;
     static constexpr int PARTIAL_SUMS = 16 / LANES;  // sixteen sums on every instruction set, so that all agree
-    static constexpr int MAX_UNITS = LANES == 16 ? 5 : 3;  // an x costs one load, like a weight: square tiles
+    static constexpr int MAX_UNITS = REGISTERS == 32 ? 5 : 3;  // an x costs one load, like a weight: square tiles
 
     static int vectors(int width) { return (width + LANES - 1) / LANES; }
     static Place place(int unit, int /*slot*/) { return {unit / LANES, unit % LANES}; }

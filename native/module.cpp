@@ -8,14 +8,13 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <stdexcept>
-#include <thread>
 #include <tuple>
 
 #include "parse.h"
 #include "pool.h"
+#include "threads.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -101,6 +100,8 @@ std::unique_ptr<Trace> make_trace(const Config& config, std::vector<int64_t> ste
     if (std::ranges::adjacent_find(steps, std::greater_equal{}) != steps.end()) {
         throw std::invalid_argument("trace: expected increasing steps");
     }
+    const int64_t numbers = steps.size() * (config.keep_params ? config.weights() + 2 : 1);  // of a run
+    if (runs > (int64_t{1} << 40) / numbers) throw std::invalid_argument("trace: too many points");
     if (train && config.sample == 0) throw std::invalid_argument("trace: there is no finite sample");
     return std::make_unique<Trace>(config, std::move(steps), runs, train);
 }
@@ -152,12 +153,9 @@ void add(Pool& pool, Array<int64_t, 1> tag, Array<uint32_t, 2> key, Weights W, A
 }
 
 double fma_peak(double seconds, int threads, const std::string& isa) {
-    const Kernel& kernel = find_kernel(isa);
+    const Kernel& kernel = expect_kernel(isa);
     std::vector<double> flops(std::max(threads, 1));
-    {
-        std::vector<std::jthread> workers;
-        for (double& result : flops) workers.emplace_back([&] { result = kernel.fma_flops(seconds); });
-    }
+    in_threads(flops.size(), [&](size_t i) { flops[i] = kernel.fma_flops(seconds); });
     double total = 0;
     for (double result : flops) total += result;
     return total;
@@ -183,7 +181,7 @@ NB_MODULE(_lanes, m) {
         const size_t rows = keys.shape(0);
         expect_shape("keys", keys, {rows, 2});
         std::vector<uint32_t> bits(rows * count);
-        const Kernel& kernel = find_kernel(isa);
+        const Kernel& kernel = expect_kernel(isa);
         for (size_t i = 0; i < rows; ++i) {
             kernel.draw_words({keys(i, 0), keys(i, 1)}, count, bits.data() + i * count);
         }
@@ -246,7 +244,7 @@ NB_MODULE(_lanes, m) {
         .def_prop_ro("model_steps", &Pool::steps, "Updates done so far, summed over all runs.")
         .def_prop_ro("isa", &Pool::isa)
         .def_prop_ro("layout", [](const Pool& pool) {
-            return std::array{"lanes", "within", "deep"}[static_cast<int>(pool.layout())];
+            return LAYOUT_NAMES[static_cast<int>(pool.layout())];
         });
 }
 

@@ -25,10 +25,8 @@ public:
         : config_(config),
           tiles_(plan_tiles<L>(config)),
           theta_(config),
-          gradient_(config),
-          after_(L::vectors(config.width)) {
-        if (config.batch <= L::BLOCK) gradient_.W.clear();  // the sums over one block never leave the registers
-    }
+          gradient_(config, config.batch > L::BLOCK),  // the sums over one block never leave the registers
+          after_(config.family == Family::polynet ? L::vectors(config.width) : 0) {}
 
     void put(int slot, const Parameters& parameters) { load<L>(config_, tiles_, parameters, slot, theta_); }
     void clear(int slot) { theta_.clear(slot); }

@@ -14,8 +14,8 @@ struct Registers {
     std::vector<vf> b, u;  // one per register of the layer
     vf c{};
 
-    explicit Registers(const Config& config)
-        : W(static_cast<size_t>(L::vectors(config.width)) * config.inputs),
+    explicit Registers(const Config& config, bool with_weights = true)
+        : W(with_weights ? static_cast<size_t>(L::vectors(config.width)) * config.inputs : 0),
           b(L::vectors(config.width)),
           u(L::vectors(config.width)) {}
 
@@ -28,16 +28,15 @@ struct Registers {
     }
 };
 
-// Calls work(input, unit, lane's weight) for the weights of one slot that exist.
+// Calls work(input, unit, register, lane) for the weights of one slot that exist. Units and tiles follow one order.
 template <class L, class Work>
 void for_each_weight(const Config& config, const std::vector<Tile>& tiles, std::vector<vf>& W, int slot, Work&& work) {
+    auto tile = tiles.begin();
     for (int unit = 0; unit < config.width; ++unit) {
         const Place place = L::place(unit, slot);
-        for (const Tile& tile : tiles) {
-            if (place.vector < tile.first || place.vector >= tile.first + tile.units) continue;
-            vf* w = &W[static_cast<size_t>(tile.first) * config.inputs + (place.vector - tile.first)];
-            for (int j = 0; j < config.inputs; ++j) work(j, unit, w[j * tile.units], place.lane);
-        }
+        while (place.vector >= tile->first + tile->units) ++tile;
+        vf* w = &W[static_cast<size_t>(tile->first) * config.inputs + (place.vector - tile->first)];
+        for (int j = 0; j < config.inputs; ++j) work(j, unit, w[j * tile->units], place.lane);
     }
 }
 

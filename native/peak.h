@@ -9,7 +9,7 @@ namespace paritylab::PARITYLAB_ISA {
 
 inline double fma_flops(double seconds) {
     using Clock = std::chrono::steady_clock;
-    constexpr int CHAINS = LANES == 16 ? 20 : 10;  // more than latency times throughput, fewer than the registers
+    constexpr int CHAINS = REGISTERS == 32 ? 20 : 10;  // more than latency times throughput, fewer than the registers
     constexpr int ROUNDS = 10000;
     const vf half = broadcast(0.5f);
     vf sums[CHAINS];

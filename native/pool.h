@@ -6,16 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "group.h"
+#include "kernels.h"
 
 namespace paritylab {
 
-// The kernels this machine can run, best first.
-const std::vector<Kernel>& supported_kernels();
-const Kernel& find_kernel(const std::string& isa);  // "auto": the best
-
-// By shape only, so that a run's result never depends on what else is in the pool.
-Layout choose_layout(const Config& config);
+const Kernel& expect_kernel(const std::string& isa);  // throws if this machine cannot run it
 
 class Pool {
 public:

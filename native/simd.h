@@ -2,13 +2,15 @@
 //
 // This file is compiled once per instruction set, each time in its own namespace. Compiler vector types keep the code
 // free of intrinsics, but for the fused multiply-add: the sources are built with -ffp-contract=off and say themselves
-// where they fuse, so that no compiler chooses where to round, and AVX2 and AVX-512 agree bit for bit.
+// where they fuse, so that no compiler chooses where to round, and AVX2, AVX-512 and NEON agree bit for bit.
 #pragma once
 
 #include <cstdint>
 
 #if defined(__SSE2__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #ifndef PARITYLAB_ISA
@@ -23,6 +25,12 @@ inline constexpr int LANES = 16;
 inline constexpr int LANES = 8;
 #else
 inline constexpr int LANES = 4;
+#endif
+
+#if defined(__AVX512F__) || defined(__aarch64__)
+inline constexpr int REGISTERS = 32;
+#else
+inline constexpr int REGISTERS = 16;
 #endif
 
 typedef float vf __attribute__((vector_size(4 * LANES)));
@@ -55,6 +63,8 @@ inline uint32_t to_bits(vi condition) {
     return _mm256_movemask_ps((__m256)condition);
 #elif defined(__SSE2__)
     return _mm_movemask_ps((__m128)condition);
+#elif defined(__aarch64__)
+    return vaddvq_u32((uint32x4_t)((vu)condition & vu{1, 2, 4, 8}));
 #else
     uint32_t bits = 0;
     for (int lane = 0; lane < LANES; ++lane) bits |= (condition[lane] & 1u) << lane;
@@ -82,6 +92,8 @@ inline vf fma(vf a, vf b, vf c) {
     return _mm512_fmadd_ps(a, b, c);
 #elif defined(__FMA__)
     return _mm256_fmadd_ps(a, b, c);
+#elif defined(__aarch64__)
+    return (vf)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
 #else
     return a * b + c;
 #endif

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -17,7 +18,7 @@ namespace paritylab::PARITYLAB_ISA {
 
 // How many samples (forward) or inputs (backward) share a tile with this many units.
 constexpr int rows_for(int units) {
-    const int sums = LANES == 16 ? 20 : 10;  // AVX-512 has 32 registers, the others 16
+    const int sums = REGISTERS == 32 ? 20 : 10;
     int rows = 16;
     while (rows * units > sums) rows /= 2;
     return rows;
@@ -28,14 +29,16 @@ struct Tile {
     int inputs;
 };
 
+// Where part i begins if `whole` things are cut into nearly equal parts; whole * i may need more than 32 bits.
+inline int start_of_part(int whole, int parts, int i) { return static_cast<int>(int64_t{whole} * i / parts); }
+
 template <class L>
 std::vector<Tile> plan_tiles(const Config& config) {
     std::vector<Tile> tiles;
     const int vectors = L::vectors(config.width);
     const int count = (vectors + L::MAX_UNITS - 1) / L::MAX_UNITS;
     for (int i = 0; i < count; ++i) {
-        const int first = vectors * i / count;
-        const int next = vectors * (i + 1) / count;
+        const int first = start_of_part(vectors, count, i), next = start_of_part(vectors, count, i + 1);
         tiles.push_back({first, next - first, config.inputs});
     }
     return tiles;

@@ -48,6 +48,13 @@ public:
         }
     }
 
+    std::optional<Snapshot> look(int64_t tag) override {
+        for (int slot = 0; slot < L::SLOTS; ++slot) {
+            if (run_[slot] && run_[slot]->tag == tag) return Snapshot{step_[slot], network_.get(slot)};
+        }
+        return {};
+    }
+
     int slots() const override { return L::SLOTS; }
     int active() const override { return active_; }
     int64_t steps() const override { return steps_; }

@@ -294,7 +294,7 @@ def test_discard_forgets_runs_waiting_and_running():
     cfg = DEFAULTS | dict(n=30, width=8, allowed_errors=0)
     runs = [make_run(cfg, seed=i, lr=1e-7) for i in range(60)]
     long = np.full(60, 10**9)
-    pool = _lanes.Pool(**cfg | dict(isa="baseline"))  # four slots
+    pool = _lanes.Pool(**cfg | dict(isa=ISAS[-1]))  # four slots
     add(pool, runs, np.arange(60), long)
     kept = [1, 30, 59]
     assert len(pool.advance(0.01)["tag"]) == 0
@@ -306,7 +306,7 @@ def test_discard_forgets_runs_waiting_and_running():
     add(pool, [runs[3]], [100], [50])
     first = pool.advance(0.02)
     assert list(first["tag"]) == [100]
-    alone = _lanes.Pool(**cfg | dict(isa="baseline"))
+    alone = _lanes.Pool(**cfg | dict(isa=ISAS[-1]))
     add(alone, [runs[3]], [100], [50])
     assert all((v == first[k]).all() for k, v in alone.advance(10).items())
     pool.discard(kept)

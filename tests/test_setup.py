@@ -307,6 +307,7 @@ def test_a_check_computes_nothing():
         (lambda: pl.Protocol(eval_every=2**31), "eval_every"),
         (lambda: pl.Protocol(eval_size=0), "eval_size"),
         (lambda: pl.Protocol(eval_size=2**40), "eval_size"),
+        (lambda: pl.Setup(pl.Parity(2**20, 3), protocol=pl.Protocol(eval_size=2**17)), r"eval_size.*at most 131068"),
         (lambda: pl.Protocol(consecutive=0), "consecutive"),
         (lambda: pl.Protocol(consecutive=2**40), "consecutive"),
         (lambda: pl.Protocol(threshold=0), "threshold"),

@@ -96,6 +96,10 @@ class Setup:
         if self.problem.sample is not None:
             require(self.learner.batch * self.protocol.max_steps < 2**31,
                     "batch times max_steps must be below 2^31 with a finite sample")
+        if self.problem.inputs is None:  # random words are numbered with 32 bits, some laws take one more an input
+            most = 2**32 // (self.problem.words + 1)
+            require(self.protocol.eval_size <= most,
+                    f"eval_size must be at most {most} with n={self.problem.n}, not {self.protocol.eval_size}")
 
     @functools.cached_property
     def id(self) -> str:

@@ -1,0 +1,52 @@
+#include "kernels.h"
+
+#include <algorithm>
+
+namespace paritylab {
+
+const std::vector<Kernel>& supported_kernels() {
+    static const std::vector<Kernel> kernels = [] {
+        std::vector<Kernel> found;
+#if defined(__aarch64__)
+        found.push_back(neon::kernel());  // a part of the architecture
+#else
+#if defined(__x86_64__)
+        __builtin_cpu_init();
+        const bool fma = __builtin_cpu_supports("fma");
+        if (fma && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
+            found.push_back(avx512::kernel());
+        }
+        if (fma && __builtin_cpu_supports("avx2")) found.push_back(avx2::kernel());
+#endif
+        found.push_back(baseline::kernel());
+#endif
+        return found;
+    }();
+    return kernels;
+}
+
+const Kernel* find_kernel(std::string_view isa) {
+    const std::vector<Kernel>& kernels = supported_kernels();
+    if (isa == "auto") return &kernels.front();
+    const auto found = std::ranges::find(kernels, isa, &Kernel::name);
+    return found == kernels.end() ? nullptr : &*found;
+}
+
+Layout choose_layout(const Config& config) {
+    if (config.family != Family::mlp) return Layout::lanes;
+    if (!config.below.empty()) return Layout::deep;
+    // Measured on Zen 4. Sixteen lanes on every instruction set, so that all choose alike.
+    const int64_t lanes_bytes = int64_t{64} * config.inputs * config.width;
+    const int64_t limit = config.batch >= 4 ? 224 * 1024 : 1024 * 1024;
+    const int padded_width = (config.width + 15) / 16 * 16;
+    return lanes_bytes > limit && 4 * config.width >= 3 * padded_width ? Layout::within : Layout::lanes;
+}
+
+const char* refusal_of_layout(const Config& config, Layout layout) {
+    if (!config.below.empty() && layout != Layout::deep) return "layout: a deep mlp has 'deep' only";
+    const bool can = config.family == Family::mlp || layout == Layout::lanes;
+    return can ? nullptr : "layout: all but 'lanes' are for the mlp only";
+}
+
+}  // namespace paritylab

@@ -1,0 +1,83 @@
+#include "refusal.h"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+
+namespace paritylab {
+namespace {
+
+// What must hold, and what to say where it does not.
+struct Demand {
+    bool holds;
+    const char* message;
+};
+
+const char* first_unmet(std::initializer_list<Demand> demands) {
+    const auto unmet = std::find_if(demands.begin(), demands.end(), [](const Demand& d) { return !d.holds; });
+    return unmet == demands.end() ? nullptr : unmet->message;
+}
+
+bool is_count(float x) { return x >= 1 && x == std::floor(x) && x < 1e6f; }
+
+Demand activation_demand(const Config& config) {
+    const std::vector<float>& p = config.activation_params;
+    switch (config.activation) {
+        case Activation::clip: return {p.size() == 1 && p[0] > 0, "clip: expected one parameter, upper > 0"};
+        case Activation::power: return {p.size() == 1 && is_count(p[0]), "power: expected one integer >= 1"};
+        case Activation::zigzag:
+        case Activation::triangle:
+            return {p.size() == 1 && is_count(p[0]), "zigzag, triangle: expected one integer k >= 1"};
+        case Activation::polynomial: return {!p.empty(), "polynomial: expected coefficients c0, c1, ..."};
+        case Activation::sinusoid: return {p.size() == 2, "sinusoid: expected scale and degree"};
+        case Activation::gelu: return {p.empty(), "gelu: expected no parameters"};
+    }
+    return {false, "activation: unknown"};
+}
+
+Demand loss_demand(const Config& config) {
+    const bool takes_one = config.loss == Loss::hinge || config.loss == Loss::logistic;
+    return {config.loss_params.size() == (takes_one ? 1 : 0),
+            "loss_params: hinge takes beta, logistic takes scale, the others nothing"};
+}
+
+bool is_size(int64_t units) { return units >= 1 && units <= 1 << 20; }
+
+}  // namespace
+
+// The order matters: a product is formed only where its factors are known to be small.
+const char* refusal(const Config& config) {
+    const auto shape = {
+        Demand{is_size(config.inputs), "n: expected 1 to 2^20 inputs"},
+        Demand{is_size(config.width), "width: expected 1 to 2^20 units"},
+        Demand{std::ranges::all_of(config.below, is_size), "below: expected widths of 1 to 2^20 units"},
+        Demand{config.below.empty() || config.family == Family::mlp, "below: only an mlp has several hidden layers"},
+        Demand{config.family != Family::neuron || config.width == 1, "neuron: expected width 1"},
+        Demand{config.batch >= 1 && config.batch <= 1 << 24, "batch: expected 1 to 2^24"},
+        Demand{config.sample >= 0 && config.sample < int64_t{1} << 32, "sample: expected 0 (online) or a size below 2^32"},
+        Demand{config.eval_size >= 1 && config.eval_size < 1 << 30, "eval_size: expected 1 to 2^30 - 1"},
+    };
+    if (const char* why = first_unmet(shape)) return why;
+    const int64_t words = config.words();
+    const auto numbered = [&](int64_t size) { return size * words < int64_t{1} << 32; };  // random words: by 32 bits
+    return first_unmet({
+        {config.weights() <= 1 << 26, "n * width: too large for this kernel"},
+        {config.rates.size() == config.below.size() + 2, "rates: expected one for each layer"},
+        config.family != Family::polynet ? activation_demand(config) : Demand{true, nullptr},  // polynet has none
+        loss_demand(config),
+        {numbered(config.batch), "batch: too many random words in one batch"},
+        {numbered(config.sample), "sample: too many random words in one sample"},
+        {numbered(config.eval_size), "eval_size: too many random words in one evaluation"},
+        {config.eval_every >= 1, "eval_every: expected at least 1"},
+        {config.allowed_errors >= 0, "allowed_errors: expected at least 0"},
+        {config.consecutive >= 1, "consecutive: expected at least 1"},
+    });
+}
+
+const char* refusal_of_run(const Config& config, int64_t max_steps) {
+    const int64_t known = config.schedule.empty() ? INT64_MAX : static_cast<int64_t>(config.schedule.size());
+    return first_unmet({{max_steps >= 1 && max_steps < int64_t{1} << 31, "max_steps: expected 1 to 2^31 - 1"},
+                        {max_steps <= known, "schedule: shorter than max_steps"}});
+}
+
+}  // namespace paritylab

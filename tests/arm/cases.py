@@ -1,0 +1,173 @@
+"""What must come out alike on every instruction set: cases of every layout, network, activation, loss and option."""
+
+# ruff: noqa: C408 - options are keyword arguments, as in test_native_kernel.py
+
+from __future__ import annotations
+
+import itertools
+import struct
+from typing import Any
+
+import numpy as np
+from test_native_kernel import ACTIVATIONS, DEFAULTS, INF, LOSSES, make_run
+
+import paritylab as pl
+from paritylab.engines import Job, lanes
+from paritylab.engines.starts import initial_params
+from paritylab.engines.work import Queue
+
+Config = dict[str, Any]
+Case = tuple[Config, list[dict[str, Any]], np.ndarray]
+
+FAMILIES = ("mlp", "neuron", "polynet")  # these four in the order of native/paritylab.h
+KINDS = ("clip", "power", "zigzag", "triangle", "polynomial", "sinusoid", "gelu")
+LOSS_KINDS = ("hinge", "square", "logistic", "correlation", "l1")
+LAYOUTS = ("lanes", "within", "deep", "auto")
+WILD = ("power", "polynomial")  # their runs diverge unless they start small and move slowly
+COMMON = DEFAULTS | dict(n=12, eval_size=48, eval_every=5, allowed_errors=2)
+
+
+def cases() -> dict[str, list[Case]]:
+    """Cases by the line of the table that they belong to."""
+    return {
+        "W1 to the end": [_w1(256)],
+        "activations and losses": _activations_and_losses(),
+        "shapes": _shapes(),
+        "deep": _deep(),
+        "options": _options(),
+        "divergence": _divergence(),
+    }
+
+
+def _case(runs: int, steps: int, lr: float = 0.05, tau: float = 0.0, flip: int = 0, scale: float = 1.0,
+          **options: Any) -> Case:  # fmt: skip
+    """Runs of unequal lengths, so that slots are refilled on the way."""
+    cfg = COMMON | options
+    made = [make_run(cfg, seed, lr * (1 + seed % 3), tau * (seed % 2), flip, scale) for seed in range(runs)]
+    return cfg, made, steps - np.arange(runs) % 7
+
+
+def _w1(count: int) -> Case:
+    """The work of docs/performance.md, with its own start weights, as the engine hands it to the kernel."""
+    setup = pl.Setup(pl.Parity(30, 3), pl.Learner(optimiser=pl.SGD(1.0)), pl.Protocol(2000, eval_size=128))
+    rows = Queue([Job(setup, 0, np.arange(count))]).take(count)
+    hidden, output = initial_params(setup.program, rows.key)
+    arrays = {"W": hidden["w"], "b": hidden["b"], "u": output["w"][:, :, 0], "c": output["b"][:, 0]}
+    runs = [dict(start={name: array[i] for name, array in arrays.items()}, key=rows.key[i], lr=rows.lr[i],
+                 tau=rows.noise[i], flip=int(rows.flip[i]), mask=rows.mask[i]) for i in range(count)]  # fmt: skip
+    return COMMON | lanes.pool_arguments(setup.program, 2000), runs, rows.max_steps
+
+
+def _activations_and_losses() -> list[Case]:
+    found = []
+    for (activation, params), (loss, loss_params) in itertools.product(ACTIVATIONS, LOSSES):
+        named = dict(activation=activation, activation_params=params, loss=loss, loss_params=loss_params)
+        start = dict(lr=0.01, scale=0.5) if activation in WILD else {}
+        found += [_case(9, 20, **start, **named, width=7, layout=layout) for layout in ("lanes", "within", "deep")]
+        found += [_case(9, 20, **start, **named, width=1, family="neuron")]
+    for loss, loss_params in LOSSES:
+        found += [_case(9, 20, lr=0.02, scale=0.8, loss=loss, loss_params=loss_params, family="polynet", width=width)
+                  for width in (1, 3, 13)]  # fmt: skip
+    return found
+
+
+def _shapes() -> list[Case]:
+    shapes = ((5, 1), (31, 2), (32, 11), (33, 3), (40, 64), (70, 17), (1024, 2))
+    found = [_case(5, 8, n=n, width=width, batch=batch, layout=layout)
+             for (n, width), batch, layout in itertools.product(shapes, (1, 7, 33, 70), ("lanes", "within", "deep"))]
+    return [*found, _case(2, 6, n=30, width=1000, batch=32), _case(2, 6, n=30, width=1000, batch=1)]
+
+
+def _deep() -> list[Case]:
+    found = []
+    for below, width in (([7], 5), ([35, 113], 100), ([16, 16, 16], 16), ([209], 33)):
+        rates = [1.0] * (len(below) + 2)
+        found += [_case(3, 12, below=below, width=width, rates=rates, batch=batch) for batch in (1, 13, 64, 70)]
+    for activation, params in ACTIVATIONS:
+        lr = 1e-3 if activation in WILD else 0.02
+        named = dict(activation=activation, activation_params=params)
+        found += [_case(3, 12, lr=lr, scale=0.5, below=[9, 19], width=5, rates=[1.0] * 4, **named)]
+    for tau, bias, decay in ((0.1, True, 0.0), (0.1, False, 0.0), (0.0, True, 0.1)):
+        options = dict(tau=tau, bias=bias, decay_coupled=decay, decay_plain=decay / 10)
+        found += [_case(3, 12, below=[20], width=6, rates=[1.0, 0.5, 2.0], **options)]
+    return found
+
+
+def _options() -> list[Case]:
+    found = []
+    for batch, layout in itertools.product((1, 8, 40), ("lanes", "within", "deep")):
+        shape = dict(n=33, width=9, batch=batch, layout=layout)
+        found += [
+            _case(9, 20, **shape, tau=0.3),
+            _case(9, 20, **shape, flip=2**30),
+            _case(9, 20, **shape, bias=False),
+            _case(9, 20, **shape, decay_coupled=0.3, decay_plain=0.01, rates=(0.5, 2.0)),
+            _case(9, 20, **shape, decay_plain=0.01, rates=(1.0, 0.0)),
+            _case(9, 20, **shape, schedule=np.linspace(1, 0.1, 20, dtype=np.float32)),
+            _case(9, 20, **shape, eval_fresh=True, consecutive=2, allowed_errors=20),
+            _case(9, 20, **shape, sample=30, replacement=True, flip=2**29),
+            _case(9, 20, **shape, sample=30, replacement=False, flip=2**29),
+        ]
+    found += [_case(9, 20, tau=0.1, family="polynet", n=33, width=3), _case(9, 20, tau=0.1, family="neuron", width=1)]
+    return found
+
+
+def _divergence() -> list[Case]:
+    """Overflow, infinities and NaN on the way, and numbers below the smallest normal one."""
+    wild = dict(activation="power", activation_params=[3], loss="square", loss_params=[])
+    found = [_case(9, 40, lr=1e3, width=7, layout=layout, **wild) for layout in ("lanes", "within", "deep")]
+    tiny = dict(lr=1e-38, scale=1e-38, width=7, activation="clip", activation_params=[INF])
+    return [*found, *(_case(9, 20, layout=layout, **tiny) for layout in ("lanes", "within", "deep"))]
+
+
+# --- to the driver and back -------------------------------------------------------------------------------------------
+
+
+def to_bytes(made: list[Case]) -> bytes:
+    """What driver.c reads."""
+    return b"".join([_whole(len(made)), *itertools.chain.from_iterable(map(_parts, made))])
+
+
+def _whole(*numbers: int) -> bytes:
+    return struct.pack(f"<{len(numbers)}q", *numbers)
+
+
+def _floats(numbers: Any) -> bytes:
+    data = np.asarray([] if numbers is None else numbers, "<f4")
+    return _whole(data.size) + data.tobytes()
+
+
+def _parts(case: Case) -> list[bytes]:
+    cfg, runs, max_steps = case
+    widths = [*cfg.get("below", []), cfg["width"]]
+    parts = [
+        _whole(FAMILIES.index(cfg["family"]), cfg["n"], len(widths)), np.array(widths, "<i4").tobytes(),
+        _whole(cfg.get("bias", True), KINDS.index(cfg["activation"])), _floats(cfg["activation_params"]),
+        _whole(LOSS_KINDS.index(cfg["loss"])), _floats(cfg["loss_params"]), _whole(cfg["batch"]),
+        _floats(cfg["schedule"]), _floats(cfg["rates"]),
+        np.array([cfg["decay_coupled"], cfg["decay_plain"]], "<f4").tobytes(),
+        _whole(*(int(cfg[name]) for name in ("sample", "replacement", "eval_every", "eval_size", "eval_fresh",
+                                             "allowed_errors", "consecutive"))),
+        _whole(LAYOUTS.index(cfg["layout"]), len(runs)),
+    ]  # fmt: skip
+    for run, steps in zip(runs, max_steps, strict=True):
+        parts.append(_whole(*(int(word) for word in run["key"]), run["flip"], int(steps)))
+        parts.append(np.array([run["lr"], run["tau"]], "<f4").tobytes() + run["mask"].astype("<u4").tobytes())
+        parts += [np.asarray(run["start"][name], "<f4").tobytes() for name in "Wbuc"]
+    return parts
+
+
+def from_bytes(made: list[Case], data: bytes) -> list[dict[str, np.ndarray]]:
+    """What driver.c wrote: the columns of each case's records, by tag."""
+    found, at = [], 0
+    for _, runs, _ in made:
+        sizes = [(name, "<f4", runs[0]["start"][name].size) for name in "Wbuc"]
+        heads = [*((name, "<i8", 1) for name in ("tag", "status", "t_c", "steps")),
+                 *((name, "<f8", 1) for name in ("accuracy", "loss"))]  # fmt: skip
+        record = np.dtype([(name, kind, (size,)) for name, kind, size in heads + sizes])
+        rows = np.frombuffer(data, record, len(runs), at)
+        at += record.itemsize * len(runs)
+        rows = rows[np.argsort(rows["tag"][:, 0], kind="stable")]
+        found.append({name: rows[name] for name in record.names or ()})
+    assert at == len(data), "the driver wrote more than it was asked for"
+    return found
