@@ -197,6 +197,14 @@ def test_records_survive_a_table_and_join_the_statistics_of_networks():
     assert (summary.solved, summary.censored, summary.max_horizon) == (1, 1, 64)
 
 
+def test_runs_that_were_refused_or_diverged_are_never_solved_however_few_samples_they_had():
+    ends = [("solved", 40, "")] * 3 + [("refused", 31, "noisy")] * 3 + [("failed", 32, "diverged")] * 2
+    rows = [Record("sgd", 9, 2, 0.1, run, status, samples, "examples", 0.1, None, 0.7, note)
+            for run, (status, samples, note) in enumerate(ends)]  # fmt: skip
+    assert math.isinf(baselines.summarise(rows)[0]["median"])
+    assert baselines.summarise(rows[:5])[0]["median"] == 40
+
+
 def test_a_comparison_that_was_interrupted_goes_on_where_it_was(tmp_path, monkeypatch):
     done = []
 

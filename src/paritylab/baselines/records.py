@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paritylab.problems.parity import Parity
-from paritylab.records import CENSORED, SOLVED, Records
+from paritylab.records import CENSORED, DIVERGED, SOLVED, Records
 from paritylab.setup import encode
 
 if TYPE_CHECKING:
@@ -88,7 +88,8 @@ def details(problem: str) -> str:
 def as_records(rows: Sequence[Record]) -> Records:
     """The same as Records of networks, samples in place of steps, so that all of ``pl.statistics`` applies.
 
-    Whatever was not solved is censored at the samples it was given.
+    A run that was refused, and a network that diverged, can never be solved: both are ``diverged``. Whatever else was
+    not solved is censored at the samples it was given.
 
     >>> rows = [Record("exhaustive", 9, 2, 0.0, run, status, 16, "examples", 0.1, None, 0.5)
     ...         for run, status in enumerate(["solved", "failed"])]
@@ -96,10 +97,11 @@ def as_records(rows: Sequence[Record]) -> Records:
     array([16, -1])
     """
     solved = np.array([row.solved for row in rows], bool)
+    never = np.array([row.status == "refused" or row.note == "diverged" for row in rows], bool)
     samples = np.array([row.samples for row in rows], np.int64)
     return Records(
         run=np.array([row.run for row in rows]),
-        status=np.where(solved, SOLVED, CENSORED),
+        status=np.where(solved, SOLVED, np.where(never, DIVERGED, CENSORED)),
         t_c=np.where(solved, samples, -1),
         steps=samples,
         accuracy=np.array([row.accuracy for row in rows]),
