@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paritylab import InvalidInput, Parity, Polynomial, Setup, baselines, rng, statistics
+from paritylab import InvalidInput, LeakyParity, Parity, Polynomial, Setup, baselines, rng, statistics
 from paritylab.baselines import comparison, elimination, guessing, low_degree
 from paritylab.baselines.records import Record, as_records, frame
 from paritylab.baselines.registry import METHODS
 from paritylab.baselines.sources import Examples, Source
+from paritylab.setup import encode
 
 NAMES = tuple(METHODS)
 SUPPORTS = tuple(name for name in NAMES if METHODS[name].find and METHODS[name].noise_below_half)
@@ -196,6 +197,14 @@ def test_records_survive_a_table_and_join_the_statistics_of_networks():
     assert (summary.solved, summary.censored, summary.max_horizon) == (1, 1, 64)
 
 
+def test_runs_that_were_refused_or_diverged_are_never_solved_however_few_samples_they_had():
+    ends = [("solved", 40, "")] * 3 + [("refused", 31, "noisy")] * 3 + [("failed", 32, "diverged")] * 2
+    rows = [Record("sgd", 9, 2, 0.1, run, status, samples, "examples", 0.1, None, 0.7, note)
+            for run, (status, samples, note) in enumerate(ends)]  # fmt: skip
+    assert math.isinf(baselines.summarise(rows)[0]["median"])
+    assert baselines.summarise(rows[:5])[0]["median"] == 40
+
+
 def test_a_comparison_that_was_interrupted_goes_on_where_it_was(tmp_path, monkeypatch):
     done = []
 
@@ -229,3 +238,37 @@ def test_both_forms_of_the_figure_are_drawn():
     one = baselines.comparison_plot([record for record in records if record.n == 8])
     labels = [text.get_text() for text in one.axes[0].get_yticklabels()]
     assert labels == ["exhaustive", "goldreich-levin (queries)", "ntk"]
+
+
+def test_problems_with_equal_n_k_and_noise_are_told_apart():
+    problems = [Parity(9, 2), Parity(9, support=(3, 7)), Parity(9, 2, sample=200), LeakyParity(9, 2)]
+    records = baselines.compare(problems, ["exhaustive", "gaussian-elimination"], runs=2)
+    rows = baselines.summarise(records)
+    assert [row["runs"] for row in rows] == [2] * 8
+    assert [row["details"] for row in rows[::2]] == ["", "support 3 7", "sample 200", "leaky-parity, leak 0.5"]
+    assert [row["problem"] for row in rows[::2]] == [encode(problem) for problem in problems]
+
+
+def test_a_figure_draws_each_problem_by_itself():
+    problems = [Parity(9, 2), Parity(9, support=(3, 7)), Parity(9, 3), Parity(9, 2, noise=0.1)]
+    records = baselines.compare(problems, ["exhaustive"], runs=2)
+    axes = baselines.comparison_plot(records).axes[0]
+    assert [text.get_text() for text in axes.get_yticklabels()] == [
+        "exhaustive, k 2, noise 0", "exhaustive, k 2, noise 0, support 3 7", "exhaustive, k 3, noise 0",
+        "exhaustive, k 2, noise 0.1"]  # fmt: skip
+    points = [line.get_xdata() for line in axes.lines if line.get_marker() == "o"]
+    assert [sorted(drawn) for drawn in points] == [sorted(r.samples for r in records[i : i + 2]) for i in (0, 2, 4, 6)]
+    records += baselines.compare([Parity(8, 2), Parity(8, support=(3, 7))], ["exhaustive"], runs=2)
+    several = baselines.comparison_plot([r for r in records if (r.k, r.noise) == (2, 0)])
+    curves = [line for line in several.axes[0].lines if not line.get_label().startswith("_")]
+    assert {line.get_label(): list(line.get_xdata()) for line in curves} == {
+        "exhaustive": [8, 9], "exhaustive, support 3 7": [8, 9]}  # fmt: skip
+
+
+def test_records_kept_before_they_named_their_problem_are_used(tmp_path, monkeypatch):
+    problem = Parity(8, 2)
+    records = baselines.compare([problem], ["exhaustive"], runs=2, out=tmp_path)
+    (path,) = (tmp_path / "kept").iterdir()
+    frame(records).drop("problem").write_parquet(path)
+    monkeypatch.setattr(comparison, "needed", None)
+    assert baselines.compare([problem], ["exhaustive"], runs=2, out=tmp_path) == records

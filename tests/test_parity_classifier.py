@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 
 import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from paritylab import ParityClassifier
-from paritylab.classifier import METHODS, NoParity
+from paritylab import InvalidInput, ParityClassifier
+from paritylab.baselines import sparsest
+from paritylab.classifier import METHODS, NoParity, Undetermined
 
 SUPPORT = [2, 5, 7]
 EXACT = [method for method in METHODS if method != "sgd"]
@@ -20,8 +22,8 @@ def planted(rows=120, n=12, seed=0):
     return bits, bits[:, SUPPORT].sum(axis=1) % 2
 
 
-@pytest.mark.filterwarnings("ignore::paritylab.classifier.NoParity")
-@parametrize_with_checks([ParityClassifier(method=method) for method in EXACT])
+@pytest.mark.filterwarnings("ignore::paritylab.classifier.NoParity", "ignore::paritylab.classifier.Undetermined")
+@parametrize_with_checks([ParityClassifier(k, method) for method in EXACT for k in (None, 2)])
 def test_scikit_learn_accepts_it(estimator, check):
     check(estimator)
 
@@ -55,34 +57,124 @@ def test_noise_is_survived_and_reported(method):
 
 def test_a_network_gives_its_support_away():
     bits, y = planted(rows=2000)
-    model = ParityClassifier(3, "sgd", random_state=0).fit(1 - 2 * bits, 1 - y)
+    signs = np.insert(1 - 2 * bits, 12, 1, axis=1)  # a feature that is constant as well
+    model = ParityClassifier(3, "sgd", random_state=0).fit(signs, 1 - y)
     assert model.support_.tolist() == SUPPORT
-    assert model.score(1 - 2 * bits, 1 - y) == 1
+    assert model.score(signs, 1 - y) == 1
 
 
 def test_too_few_rows_give_a_parity_that_explains_them_and_say_so():
     bits, y = planted(rows=8)
-    model = ParityClassifier().fit(bits, y)
+    with pytest.warns(Undetermined, match="rank 8 of 13; this one, of . features, is the sparsest"):
+        model = ParityClassifier().fit(bits, y)
     assert model.consistent_
     assert not model.determined_
+    assert len(model.support_) <= 3
 
 
 def test_ties_between_supports_are_reported():
     bits, y = planted()
-    bits[:, 9] = bits[:, 7]
-    for method in EXACT:
-        model = ParityClassifier(3, method).fit(bits, y)
-        assert model.consistent_
-        assert not model.determined_
+    for copied in (bits[:, 7], 1 - bits[:, 7], bits[:, 7] ^ bits[:, 5]):
+        more = np.column_stack([bits, copied])
+        for method in EXACT:
+            with pytest.warns(Undetermined, match="the data do not determine the parity"):
+                model = ParityClassifier(None, method).fit(more, y)
+            assert model.consistent_
+            assert not model.determined_
+            assert len(model.support_) <= 3
+            assert model.score(more, y) == 1
 
 
-def test_constant_features_and_labels():
+@pytest.mark.parametrize("method", EXACT)
+@pytest.mark.parametrize("k", [None, 3])
+def test_constant_features_are_never_part_of_the_support(method, k):
     bits, y = planted()
-    bits[:, 4] = 1
-    assert ParityClassifier().fit(bits, y).support_.tolist() == SUPPORT
-    constant = ParityClassifier().fit(bits, np.full(len(y), "only"))
-    assert constant.support_.tolist() == []
-    assert set(constant.predict(bits)) == {"only"}
+    x = np.insert(bits, [0, 3, 12], [0, 1, 1], axis=1)
+    model = ParityClassifier(k, method).fit(x, 1 - y)
+    assert model.support_.tolist() == [3, 7, 9]
+    assert model.determined_
+    x[:, [0, 4, 14]] ^= 1  # what was constant in training need not be so later
+    assert model.score(x, 1 - y) == 1
+
+
+def test_constant_labels_have_the_empty_parity():
+    bits, _ = planted()
+    for method in ("gaussian-elimination", "low-degree", "exhaustive"):
+        constant = ParityClassifier(method=method).fit(bits, np.full(len(bits), "only"))
+        assert constant.support_.tolist() == []
+        assert constant.determined_
+        assert set(constant.predict(bits)) == {"only"}
+    nothing = np.ones((4, 3))
+    for method in ("gaussian-elimination", "low-degree", "exhaustive"):
+        with pytest.warns(NoParity, match="explains 75.0 %"):
+            model = ParityClassifier(method=method).fit(nothing, [0, 1, 1, 1])
+        assert model.predict(nothing).tolist() == [1] * 4
+
+
+@pytest.mark.parametrize(("low", "high"), [
+    (1.0, np.nextafter(1.0, 2)), (np.nextafter(1.0, 0), 1.0), (0.0, 5e-324), (5e-324, 1e-323), (-5e-324, 0.0),
+    (-1e304, 1e304), (np.nextafter(3.0, 4), np.nextafter(np.nextafter(3.0, 4), 4)),
+])
+def test_two_values_are_told_apart_however_near_or_far(low, high):
+    bits, y = planted()
+    for method in EXACT:
+        model = ParityClassifier(3, method, binarise=False).fit(np.where(bits, high, low), y)
+        assert model.support_.tolist() == SUPPORT
+        assert model.score(np.where(bits, high, low), y) == 1
+
+
+# --- fewer rows than features -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_of_many_parities_that_explain_the_labels_the_sparsest_is_found(size):
+    generator = np.random.default_rng(size)
+    x = generator.integers(0, 2, (70, 150))
+    support = sorted(generator.choice(150, size, replace=False).tolist())
+    for labels in (x[:, support].sum(axis=1) % 2, 1 - x[:, support].sum(axis=1) % 2):
+        with pytest.warns(Undetermined, match="the sparsest and the only one of its size"):
+            model = ParityClassifier(random_state=0).fit(x, labels)
+        assert model.support_.tolist() == support
+        assert model.consistent_
+        unseen = generator.integers(0, 2, (100, 150))
+        truth = (unseen[:, support].sum(axis=1) + labels[0] + x[0, support].sum()) % 2
+        assert model.score(unseen, truth) == 1
+
+
+def test_a_larger_parity_is_found_where_a_random_solution_holds_it_and_never_called_the_sparsest():
+    """A share (65/100)^6 of random solutions holds the support: 65 of them all miss it with probability 0.6 %."""
+    generator = np.random.default_rng(0)
+    x = generator.integers(0, 2, (65, 100))
+    support = [3, 20, 41, 57, 66, 98]
+    with pytest.warns(Undetermined, match=r"has 6 features, a sparser one \(of 5 at least\) may explain"):
+        model = ParityClassifier(random_state=0).fit(x, x[:, support].sum(axis=1) % 2)
+    assert model.support_.tolist() == support
+
+
+def test_the_sparsest_parity_is_that_of_brute_force():
+    generator = np.random.default_rng(1)
+    for _ in range(60):
+        rows, n = int(generator.integers(2, 8)), int(generator.integers(1, 9))
+        x = generator.integers(0, 2, (rows, n)).astype(bool)
+        y = (x @ generator.integers(0, 2, n) + generator.integers(2)) % 2 == 1
+        fits = [set(support) for size in range(n + 1) for support in itertools.combinations(range(n), size)
+                if len(set((x[:, list(support)].sum(axis=1) + y) % 2)) == 1]  # fmt: skip
+        least = min(map(len, fits))
+        found = sparsest.sparsest(x, y, generator)
+        assert set(found.support) in fits
+        assert found.least <= least
+        if least <= 4:
+            same = sum(len(each) == least for each in fits)
+            assert (len(found.support), found.least, found.alone) == (least, least, same == 1)
+
+
+def test_a_wide_table_is_searched_as_far_as_the_budget_goes(monkeypatch):
+    generator = np.random.default_rng(2)
+    x = generator.integers(0, 2, (40, 120)).astype(bool)
+    monkeypatch.setattr(sparsest, "MOST_PAIRS_MET", 100)
+    found = sparsest.sparsest(x, x[:, [1, 2, 3]].sum(axis=1) % 2 == 1, generator)
+    assert (found.least, found.alone) == (3, None)
+    assert sparsest.sparsest(x, x[:, 1] ^ x[:, 2], generator) == ([1, 2], 2, True)
 
 
 def test_features_of_more_values_are_cut_at_the_midpoint_or_refused():
@@ -98,10 +190,28 @@ def test_features_of_more_values_are_cut_at_the_midpoint_or_refused():
     (ParityClassifier(method="magic"), "unknown method 'magic'"),
     (ParityClassifier(k=13), "k must be in 0..12"),
     (ParityClassifier(k=-1, method="exhaustive"), "k must be in 0..12"),
+    (ParityClassifier(k=-1, method="low-degree"), "k must be in 0..12"),
+    *((ParityClassifier(k, method), "k must be a whole number in 0..12, or None, not")
+      for k in ("3", 2.0, [2], True) for method in METHODS),
 ])
 def test_mistakes_are_named(model, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InvalidInput, match=message) as caught:
         model.fit(*planted())
+    assert "\n" not in str(caught.value)
+
+
+def test_a_size_beyond_the_features_is_a_bound_or_refused():
+    bits, y = planted()
+    assert ParityClassifier(np.int64(3), "exhaustive").fit(bits, y).support_.tolist() == SUPPORT
+    assert ParityClassifier(13, "low-degree").fit(bits[:, :8], y).support_.tolist() == SUPPORT
+    with pytest.raises(InvalidInput, match="no support has 3 members: only 2 features vary"):
+        ParityClassifier(3, "exhaustive").fit(np.insert(bits[:, :2], 1, 0, axis=1), y)
+
+
+def test_values_that_are_missing_are_refused():
+    bits, y = planted()
+    with pytest.raises(ValueError, match="contains NaN"):
+        ParityClassifier().fit(np.where(bits == 1, np.nan, 0.0), y)
 
 
 def test_searches_beyond_reach_are_refused():

@@ -169,22 +169,20 @@ def test_the_solved_interval_is_that_of_wilson():
 
 @settings(deadline=None)
 @given(outcomes, st.integers(1, 60))
-def test_survival_is_the_product_of_the_fractions_that_stayed_unsolved(runs, horizon):
+def test_survival_is_that_of_aalen_and_johansen_diverged_runs_being_unsolved_for_good(runs, horizon):
     times, kinds = (np.array(column) for column in zip(*runs, strict=True))
     records = sample(times + 1, horizon + times % 5, diverged=kinds == 2)
     curve = survival(records)
-    last = records.steps.max()
-    until = [
-        last if s == DIVERGED else max(t, steps * (s == CENSORED))
-        for t, s, steps in zip(records.t_c, records.status, records.steps, strict=True)
-    ]
-    unsolved, expected = 1.0, []
-    for step in sorted(set(until)):
-        at_risk = sum(time >= step for time in until)
-        unsolved *= 1 - sum(records.t_c == step) / at_risk
-        expected.append(unsolved)
-    assert curve.steps.tolist() == sorted(set(until))
-    assert curve.unsolved == pytest.approx(expected, abs=1e-12)
+    ends = np.where(records.status == SOLVED, records.t_c, records.steps)
+    training, unsolved, expected = 1.0, 1.0, {}
+    for step in sorted(set(ends)):
+        at_risk = sum(ends >= step)
+        unsolved -= training * sum(records.t_c == step) / at_risk
+        training *= 1 - sum((ends == step) & (records.status != CENSORED)) / at_risk
+        expected[step] = unsolved
+    last = [records.steps.max()] if np.any(records.status == DIVERGED) else []
+    assert curve.steps.tolist() == sorted({*ends[records.status != DIVERGED], *last})
+    assert curve.unsolved == pytest.approx([expected[step] for step in curve.steps], abs=1e-12)
     assert np.all((curve.low >= 0) & (curve.low <= curve.unsolved + 1e-12))
     assert np.all((curve.unsolved <= curve.high + 1e-12) & (curve.high <= 1))
     assert curve.censored.sum() == sum(records.status == CENSORED)
@@ -306,11 +304,11 @@ def test_what_is_not_reached_is_said_and_is_null_in_json():
 
 def test_early_censoring_is_said():
     records = sample(np.full(100, 500), np.where(np.arange(100) < 5, 100, 1000))
-    assert summary(records).upper_bounds
+    assert summary(records).horizons_differ
     assert str(summary(records)).splitlines()[1] == (
-        "censored from step 100 on: percentiles beyond it are upper bounds"
+        "censored from step 100 on: percentiles are those of the Kaplan-Meier curve"
     )
-    assert not summary(sample(np.full(100, 500), 1000)).upper_bounds
+    assert not summary(sample(np.full(100, 500), 1000)).horizons_differ
 
 
 def test_no_runs_have_a_summary():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from paritylab.baselines.records import Record
+from paritylab.baselines.records import Record, identity
 from paritylab.baselines.registry import Method, method_for
 from paritylab.baselines.sources import Source
 from paritylab.errors import require
@@ -99,7 +99,7 @@ def _attempt(name: str, method: Method, source: Source, samples: int, run: int, 
     status = "refused" if guess.refused else "solved" if right else "failed"
     note = guess.note or ("" if right else "wrong support" if guess.support is not None else "")
     return Record(name, problem.n, problem.degree, problem.noise, run, status, samples, method.unit, seconds,
-                  guess.support, accuracy, note)
+                  guess.support, accuracy, note, identity(problem))
 
 
 def _train(problem: Parity, run: int, seed: int, limit: int, threshold: float, learner: Any) -> Record:

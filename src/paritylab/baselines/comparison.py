@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -14,7 +15,7 @@ import numpy as np
 
 from paritylab import plots, statistics
 from paritylab.baselines.attempts import THRESHOLD, bound, check_threshold, needed
-from paritylab.baselines.records import Record, as_records, frame
+from paritylab.baselines.records import Record, as_records, details, frame, identity
 from paritylab.errors import require
 from paritylab.files import write_atomically
 from paritylab.problems.parity import Parity
@@ -100,8 +101,9 @@ def _kept(
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, as_parquet(rows))
 
+    same = {"problem": identity(problem)}  # files of earlier versions do not name it
     try:
-        rows = [Record.from_dict(row) for row in pl.read_parquet(path).iter_rows(named=True)]
+        rows = [Record.from_dict(row | same) for row in pl.read_parquet(path).iter_rows(named=True)]
     except (FileNotFoundError, TypeError, pl.exceptions.PolarsError):  # a damaged file is replaced
         rows = []
     return rows, keep
@@ -117,7 +119,8 @@ def as_parquet(rows: Sequence[Record]) -> bytes:
 def summarise(records: Sequence[Record]) -> list[dict[str, Any]]:
     """One row for each Problem and learner: median samples, solved share (95 % intervals), median seconds.
 
-    A median or an end of its interval is ``inf`` where too few runs were solved.
+    A median or an end of its interval is ``inf`` where too few runs were solved. ``problem`` is the Problem as plain
+    JSON values (None where the Records do not say), ``details`` what it is beside n, k and noise.
 
     >>> rows = [Record("exhaustive", 9, 2, 0.0, run, "solved", 16 + run, "examples", 0.1, None, 1.0)
     ...         for run in range(3)]
@@ -126,14 +129,17 @@ def summarise(records: Sequence[Record]) -> list[dict[str, Any]]:
     """
     cells: dict[tuple[Any, ...], list[Record]] = {}
     for record in records:
-        cells.setdefault((record.n, record.k, record.noise, record.learner), []).append(record)
+        cells.setdefault(_cell(record), []).append(record)
     rows = []
-    for (n, k, noise, name), members in cells.items():
+    for members in cells.values():
+        first = members[0]
         summary = statistics.summary(as_records(members))
         times = sorted(record.seconds for record in members if record.seconds is not None)
         notes = sorted({record.note for record in members if not record.solved and record.note})
         rows.append({
-            "learner": name, "n": n, "k": k, "noise": noise, "unit": members[0].unit, "runs": summary.runs,
+            "learner": first.learner, "n": first.n, "k": first.k, "noise": first.noise,
+            "details": details(first.problem), "problem": json.loads(first.problem) if first.problem else None,
+            "unit": first.unit, "runs": summary.runs,
             "median": summary.median, "median_interval": summary.median_interval, "solved": summary.solved,
             "solved_fraction": summary.solved_fraction, "solved_interval": summary.solved_interval,
             "refused": sum(record.status == "refused" for record in members),
@@ -143,18 +149,26 @@ def summarise(records: Sequence[Record]) -> list[dict[str, Any]]:
     return rows
 
 
+def _cell(record: Record) -> tuple[Any, ...]:
+    """What the Records of one learner on one Problem share."""
+    return record.problem, record.n, record.k, record.noise, record.learner
+
+
 @plots.styled
 def comparison_plot(records: Sequence[Record]) -> Any:
-    """Samples needed against n, or one row of runs for each learner where there is but one n.
+    """Samples needed against n, or one row of runs for each learner and Problem where there is but one n.
 
     A hollow triangle: the median run was not solved with so many samples.
     """
     rows = summarise(records)
+    labels = _labels(rows)
     if len({row["n"] for row in rows}) == 1:
-        return _one_size(records, rows)
-    cells = {name: sorted((row for row in rows if row["learner"] == name), key=lambda row: row["n"])
-             for name in dict.fromkeys(row["learner"] for row in rows)}
-    figure = plots.scaling_plot({_label(mine[0]): _series(mine) for mine in cells.values()}, "input bits n",
+        return _one_size(records, rows, labels)
+    cells: dict[str, list[dict[str, Any]]] = {}
+    for label, row in sorted(zip(labels, rows, strict=True), key=lambda each: each[1]["n"]):
+        cells.setdefault(label, []).append(row)
+    cells = {label: cells[label] for label in dict.fromkeys(labels)}
+    figure = plots.scaling_plot({label: _series(mine) for label, mine in cells.items()}, "input bits n",
                                 "samples needed (median)")
     for mine, colour in zip(cells.values(), cycle(plots.COLOURS), strict=False):
         beyond = [(row["n"], row["given"]) for row in mine if math.isinf(row["median"])]
@@ -162,8 +176,16 @@ def comparison_plot(records: Sequence[Record]) -> Any:
     return figure
 
 
-def _label(row: dict[str, Any]) -> str:
-    return f"{row['learner']} (queries)" if row["unit"] == "queries" else row["learner"]
+def _labels(rows: list[dict[str, Any]]) -> list[str]:
+    """The learner of each row, and as much of its Problem, beside n, as is not the same in all rows."""
+    shown = [name for name in ("k", "noise", "details") if len({row[name] for row in rows}) > 1]
+
+    def label(row: dict[str, Any]) -> str:
+        learner = f"{row['learner']} (queries)" if row["unit"] == "queries" else row["learner"]
+        parts = [row[name] if name == "details" else f"{name} {row[name]:g}" for name in shown]
+        return ", ".join([learner, *filter(None, parts)])
+
+    return [label(row) for row in rows]
 
 
 def _series(rows: list[dict[str, Any]]) -> plots.Series:
@@ -174,12 +196,12 @@ def _series(rows: list[dict[str, Any]]) -> plots.Series:
     return plots.Series([row["n"] for row in rows], y, np.where(low > 0, low, y), high)
 
 
-def _one_size(records: Sequence[Record], rows: list[dict[str, Any]]) -> Any:
+def _one_size(records: Sequence[Record], rows: list[dict[str, Any]], labels: list[str]) -> Any:
+    cells = dict.fromkeys(map(_cell, records))  # in the order of the rows
     figure = plots.blank(0.7 + 0.3 * max(2, len(rows)))
     axes = figure.add_subplot(xscale="log", xlabel="samples needed", ylim=(len(rows) - 0.4, -0.6))
-    for place, row in enumerate(rows):
-        mine = [record for record in records if record.learner == row["learner"]]
-        shown = [record.samples for record in mine if record.solved]
+    for place, (row, cell) in enumerate(zip(rows, cells, strict=True)):
+        shown = [record.samples for record in records if _cell(record) == cell and record.solved]
         axes.plot(shown, [place] * len(shown), "o", color=plots.COLOURS[0], alpha=0.25, markersize=3)
         if math.isfinite(row["median"]):
             axes.plot(row["median"], place, "|", color=plots.COLOURS[1], markersize=11, markeredgewidth=2)
@@ -188,7 +210,7 @@ def _one_size(records: Sequence[Record], rows: list[dict[str, Any]]) -> Any:
             axes.plot(row["given"], place, ">", color=plots.GREY, markersize=4)
             axes.annotate(text, (row["given"], place), (3, 5), textcoords="offset points", ha="right",
                           fontsize=6, color=plots.GREY)
-    axes.set_yticks(range(len(rows)), [_label(row) for row in rows])
+    axes.set_yticks(range(len(rows)), labels)
     axes.tick_params(axis="y", length=0)
     axes.margins(x=0.12)
     plots.readable_log(axes)

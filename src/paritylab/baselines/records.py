@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paritylab.records import CENSORED, SOLVED, Records
+from paritylab.problems.parity import Parity
+from paritylab.records import CENSORED, DIVERGED, SOLVED, Records
+from paritylab.setup import encode
 
 if TYPE_CHECKING:
     import polars
@@ -22,7 +25,8 @@ class Record:
     why). ``samples`` counts what the learner had been given by then, labelled examples or membership queries
     (``unit``); it is what the learner needed only if the status is ``solved``. ``support`` is what was found, None
     for a learner that predicts without naming one; ``accuracy`` is that of its predictions on clean inputs;
-    ``seconds`` is the time of the attempt that ``samples`` counts, None where it was not measured.
+    ``seconds`` is the time of the attempt that ``samples`` counts, None where it was not measured. ``problem`` is the
+    Problem as canonical JSON: n, k and noise do not say all of it.
     """
 
     learner: str
@@ -37,6 +41,7 @@ class Record:
     support: tuple[int, ...] | None
     accuracy: float
     note: str = ""
+    problem: str = ""
 
     @property
     def solved(self) -> bool:
@@ -55,10 +60,36 @@ class Record:
         return cls(**fields)
 
 
+def identity(problem: Parity) -> str:
+    """A Problem as canonical JSON.
+
+    >>> identity(Parity(n=9, k=2)) == identity(Parity(n=9, support=(0, 1))) != identity(Parity(n=9, support=(0, 2)))
+    True
+    """
+    return json.dumps(encode(problem), sort_keys=True, separators=(",", ":"))
+
+
+def details(problem: str) -> str:
+    """What a Problem, as canonical JSON, is beside its n, k and noise; of a plain parity, nothing.
+
+    >>> details(identity(Parity(n=9, k=2, noise=0.1))), details(identity(Parity(n=9, support=(3, 4), sample=50)))
+    ('', 'sample 50, support 3 4')
+    """
+    said = json.loads(problem) if problem else {}
+    kind, support = said.pop("type", "parity"), said.pop("support", [])
+    if support != list(range(len(support))):
+        said["support"] = " ".join(map(str, support))
+    words = [] if kind == "parity" else [kind]
+    words += [name if value is True else f"{name} {value}" for name, value in sorted(said.items())
+              if name not in ("n", "k", "noise") and value not in (None, False)]  # fmt: skip
+    return ", ".join(words)
+
+
 def as_records(rows: Sequence[Record]) -> Records:
     """The same as Records of networks, samples in place of steps, so that all of ``pl.statistics`` applies.
 
-    Whatever was not solved is censored at the samples it was given.
+    A run that was refused, and a network that diverged, can never be solved: both are ``diverged``. Whatever else was
+    not solved is censored at the samples it was given.
 
     >>> rows = [Record("exhaustive", 9, 2, 0.0, run, status, 16, "examples", 0.1, None, 0.5)
     ...         for run, status in enumerate(["solved", "failed"])]
@@ -66,10 +97,11 @@ def as_records(rows: Sequence[Record]) -> Records:
     array([16, -1])
     """
     solved = np.array([row.solved for row in rows], bool)
+    never = np.array([row.status == "refused" or row.note == "diverged" for row in rows], bool)
     samples = np.array([row.samples for row in rows], np.int64)
     return Records(
         run=np.array([row.run for row in rows]),
-        status=np.where(solved, SOLVED, CENSORED),
+        status=np.where(solved, SOLVED, np.where(never, DIVERGED, CENSORED)),
         t_c=np.where(solved, samples, -1),
         steps=samples,
         accuracy=np.array([row.accuracy for row in rows]),

@@ -13,7 +13,7 @@ import numpy as np
 
 from paritylab import engines
 from paritylab.baselines.goldreich_levin import heavy
-from paritylab.baselines.records import Record
+from paritylab.baselines.records import Record, identity
 from paritylab.errors import require
 from paritylab.networks import MLP
 from paritylab.optimisers import SGD
@@ -60,7 +60,7 @@ def train(
             "sgd", problem.n, problem.degree, problem.noise, int(result.records.run[i]),
             "solved" if status == SOLVED else "failed",
             min(samples, problem.sample or samples), "examples", result.seconds / new if new else None,
-            None, float(result.records.accuracy[i]), "diverged" if status == DIVERGED else "",
+            None, float(result.records.accuracy[i]), "diverged" if status == DIVERGED else "", identity(problem),
         ))  # fmt: skip
     return found
 

@@ -60,7 +60,8 @@ def run(options: argparse.Namespace) -> None:
         print_json({"rows": [plain(row) for row in rows], "files": [str(path) for path in files]})
         return
     noise = f", noise {options.noise:g}" if options.noise else ""
-    print(f"parity of {options.k} of n bits{noise}, {options.runs} runs; medians with 95 % intervals\n")
+    sample = f", at most {options.sample} examples" if options.sample else ""
+    print(f"parity of {options.k} of n bits{noise}{sample}, {options.runs} runs; medians with 95 % intervals\n")
     print(table(rows))
     print()
     print(*files, sep="\n")

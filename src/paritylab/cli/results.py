@@ -19,7 +19,7 @@ def add(commands: Any) -> None:
         "results",
         help="list and query what the store holds",
         description="One line for each Setup, engine and seed in the store under --out; with --records, one line for"
-        " each run.",
+        " each run. Runs that stopped with a stage of a race count as censored there.",
     )
     parser.add_argument("--setup", metavar="ID", help="only this Setup (the beginning of its id is enough)")
     parser.add_argument("--n", type=count, help="only problems with this many inputs")
@@ -49,39 +49,46 @@ def run(options: argparse.Namespace) -> None:
 
 def select(store: Any, options: argparse.Namespace) -> Any:
     """The rows asked for, as plain dictionaries."""
-    from paritylab import statistics
+    from paritylab import stages, statistics
+
+    def asked(setup_id: str, setup: dict[str, Any]) -> bool:
+        wanted = {"n": options.n, "k": options.k}
+        matching = all(value is None or setup["problem"].get(name) == value for name, value in wanted.items())
+        return matching and setup_id.startswith(options.setup or "")
+
+    setups = list(readable(store))
+    if options.records:
+        for setup_id, _ in (each for each in setups if asked(*each)):
+            frame = store.frame(setup_id, options.engine, options.seed)
+            yield from frame.with_columns(frame["accuracy", "loss"].fill_nan(None)).to_dicts()
+        return
+    found = [each for each in stages.series(store, setups, asked)
+             if options.engine in (None, each.engine) and options.seed in (None, each.seed)]  # fmt: skip
+    for each in sorted(found, key=lambda each: (each.setup_id, each.engine, each.seed)):
+        problem, learner = each.setup["problem"], each.setup["learner"]
+        yield {
+            "setup_id": each.setup_id,
+            "n": problem["n"],
+            "k": problem["k"],
+            "network": describe(learner["network"]),
+            "batch": learner["batch"],
+            "lr": learner["optimiser"]["lr"],
+            "engine": each.engine,
+            "seed": each.seed,
+            **statistics.summary(each.records).to_dict(),
+            "setup": each.setup,
+        }
+
+
+def readable(store: Any) -> Any:
+    """The Setups of this version that the store holds; others are noted."""
     from paritylab.store import StoreWarning
 
     for setup_id, setup in store.setups():
-        if setup.get("type") != "setup":
+        if setup.get("type") == "setup":
+            yield setup_id, setup
+        else:
             warnings.warn(f"not used: {setup_id} holds no Setup of this version", StoreWarning, stacklevel=2)
-            continue
-        problem, learner = setup["problem"], setup["learner"]
-        wanted = {"n": options.n, "k": options.k}
-        if any(value is not None and problem.get(name) != value for name, value in wanted.items()):
-            continue
-        if options.setup and not setup_id.startswith(options.setup):
-            continue
-        frame = store.frame(setup_id, options.engine, options.seed)
-        for (engine, seed), _ in sorted(frame.group_by("engine", "seed")):
-            records = store.records(setup_id, engine, seed)
-            if options.records:
-                kept = frame.filter(engine=engine, seed=seed)
-                yield from kept.with_columns(kept["accuracy", "loss"].fill_nan(None)).to_dicts()
-                continue
-            summary = statistics.summary(records).to_dict()
-            yield {
-                "setup_id": setup_id,
-                "n": problem["n"],
-                "k": problem["k"],
-                "network": describe(learner["network"]),
-                "batch": learner["batch"],
-                "lr": learner["optimiser"]["lr"],
-                "engine": engine,
-                "seed": seed,
-                **summary,
-                "setup": setup,
-            }
 
 
 def describe(network: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from paritylab import status
+from paritylab import stages, status
 from paritylab.cli.results import describe
 
 
@@ -22,24 +22,23 @@ def summaries(out: Path) -> list[dict[str, Any]]:
     store, rows = Store(root), []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for setup_id, setup in store.setups():
+        for each in stages.series(store, [told for told in store.setups() if told[1].get("type") == "setup"]):
             with contextlib.suppress(KeyError, TypeError, AttributeError):  # not a Setup of this version
-                rows += [row(store, setup_id, setup, *key) for key in store.series(setup_id)]
+                rows.append(row(each))
     order = ("n", "k", "network", "batch", "lr", "engine", "seed", "setup_id")
     return sorted(rows, key=lambda each: [str(each[name]).rjust(24) for name in order])
 
 
-def row(
-    store: Any, setup_id: str, setup: dict[str, Any], engine: str, seed: int, runs: range | None = None
-) -> dict[str, Any]:
-    """A Setup in a few words, and what its records (of these runs) say."""
+def row(each: stages.Series) -> dict[str, Any]:
+    """A Setup in a few words, and what its records say."""
     from paritylab import statistics
 
-    learner, problem = setup["learner"], setup["problem"]
+    learner, problem = each.setup["learner"], each.setup["problem"]
     return {
-        "setup_id": setup_id, "n": problem.get("n"), "k": problem.get("k"), "network": describe(learner["network"]),
-        "batch": learner.get("batch"), "lr": learner.get("optimiser", {}).get("lr"), "engine": engine, "seed": seed,
-        **statistics.summary(store.records(setup_id, engine, seed, runs)).to_dict(),
+        "setup_id": each.setup_id, "n": problem.get("n"), "k": problem.get("k"),
+        "network": describe(learner["network"]), "batch": learner.get("batch"),
+        "lr": learner.get("optimiser", {}).get("lr"), "engine": each.engine, "seed": each.seed,
+        **statistics.summary(each.records).to_dict(),
     }  # fmt: skip
 
 
@@ -57,7 +56,8 @@ def _told(root: Path, sweep: dict[str, Any]) -> dict[str, Any]:
         warnings.simplefilter("ignore")
         for job in sweep["jobs"]:
             asked = range(job["first"], job["first"] + job["runs"])
-            known = row(store, job["setup_id"], job["setup"], job["engine"], job["seed"], asked)
+            key = job["setup_id"], job["engine"], job["seed"]
+            known = row(stages.Series(key[0], job["setup"], *key[1:], store.records(*key, asked)))
             done = max(known["runs"], job["known"] + job["ended"])  # a race keeps some under another Setup
             jobs.append(known | {"state": job["state"], "done": done, "wanted": job["runs"]})
     ended = sum(job["ended"] for job in sweep["jobs"])

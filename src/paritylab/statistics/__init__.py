@@ -1,13 +1,15 @@
 """What many Runs say together: percentiles, survival, scaling and comparison of convergence times.
 
-A run that was not solved is never given a made-up convergence time. Two readings of it are used:
+A run that was not solved is never given a made-up convergence time. A diverged run can never be solved: it counts as
+unsolved for good, ``inf``. A censored run is unsolved up to the step at which it was given up:
 
-- *Percentiles* are over all runs, an unsolved run counting as ``inf``. A percentile that touches an unsolved
-  run is ``inf``: not reached. Where runs were given up before the others, a percentile beyond the first such
-  step is an upper bound (the given-up run might have been solved before it); :class:`Summary` then says so.
-- *Survival* (and the comparison of two samples) treats a censored run as unsolved up to the step at which it
-  was given up, and unknown afterwards. A diverged run can never be solved: it counts as unsolved up to the
-  largest horizon.
+- Where all runs have one horizon (every censored run was given up there, and no run went beyond it), *percentiles* are
+  over all runs, an unsolved run counting as ``inf``: exact order statistics, with exact intervals.
+- Where horizons differ, a run that was given up early might have been solved since. *Percentiles* then come from the
+  Kaplan-Meier curve, with intervals by the beta product procedure; :class:`Summary` says so. The censored run's share
+  goes to the runs that were still training, never to diverged ones (Aalen and Johansen's curve).
+- ``inf`` is always: not reached within the largest horizon.
+- *Survival* (and the comparison of two samples) reads runs the same way.
 """
 
 from paritylab.statistics.fractions import Comparison as Comparison

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paritylab.records import CENSORED, DIVERGED, SOLVED, Records
+from paritylab.records import CENSORED, SOLVED, Records
 from paritylab.statistics.percentiles import Floats, Interval, stats, tail_of
+from paritylab.statistics.risk import event_steps, risk
 
 
 def solved_fraction(status: ArrayLike, level: float = 0.95) -> tuple[float, Interval]:
@@ -58,22 +58,22 @@ class Survival:
 def survival(records: Records, level: float = 0.95) -> Survival:
     """The Kaplan-Meier curve of the convergence time, with its log-log Greenwood band.
 
-    Where that band is undefined: before the first solved run the lower end is the exact binomial one, and
-    once everything is solved the upper end stays where it last was, which can only be too wide.
+    Diverged runs stay unsolved; see :mod:`paritylab.statistics.risk` for what that means among censored ones. Where the
+    band is undefined: before the first solved run the lower end is the exact binomial one, and once everything is
+    solved the upper end stays where it last was, which can only be too wide.
 
     >>> survival(Records([0, 1], [0, 1], [10, -1], [10, 20], [1, 0.5], [0, 1])).unsolved
     array([0.5, 0.5])
     """
     tail = tail_of(level)
-    times, unsolved_runs = _censored_times(records, horizon=horizon_of(records))
-    curve = stats.ecdf(stats.CensoredData.right_censored(times, unsolved_runs)).sf
-    steps, unsolved = np.asarray(curve.quantiles), np.asarray(curve.probabilities)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The confidence interval is undefined")
-        band = curve.confidence_interval(confidence_level=level, method="log-log")
-    at_risk = len(times) - np.searchsorted(np.sort(times), steps)
-    low = np.where(unsolved == 1, tail ** (1 / at_risk), band.low.probabilities)
-    high = np.where(unsolved == 1, 1.0, band.high.probabilities)
+    steps, solved, at_risk, _ = curve = risk(records.t_c, records.status, records.steps)
+    unsolved = curve.unsolved
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.sqrt(np.cumsum(solved / (at_risk * (at_risk - solved))))
+        power = np.exp(float(stats.norm.isf(tail)) * error / np.log(unsolved))
+        low, high = unsolved ** (1 / power), unsolved**power
+        low = np.where(unsolved == 1, tail ** (1 / at_risk), low)
+    high = np.where(unsolved == 1, 1.0, high)
     if len(steps) and unsolved[-1] == 0:
         low[-1], high[-1] = 0.0, high[-2] if len(steps) > 1 else 1.0
     given_up = np.searchsorted(steps, records.steps[records.status == CENSORED])
@@ -82,14 +82,6 @@ def survival(records: Records, level: float = 0.95) -> Survival:
 
 def horizon_of(*samples: Records) -> int:
     return max((int(records.steps.max()) for records in samples if len(records)), default=0)
-
-
-def _censored_times(records: Records, horizon: int) -> tuple[Floats, NDArray[np.bool_]]:
-    """The time of each run (solved at, or known to be unsolved up to), and which runs are unsolved."""
-    unsolved = records.status != SOLVED
-    times = np.where(unsolved, records.steps, records.t_c).astype(np.float64)
-    times[records.status == DIVERGED] = horizon
-    return times, unsolved
 
 
 class Comparison(NamedTuple):
@@ -102,19 +94,23 @@ class Comparison(NamedTuple):
 def compare(first: Records, second: Records) -> Comparison:
     """Test whether two samples have the same law of convergence times (log-rank, censoring respected).
 
-    Most powerful where one sample is faster at all times; curves that cross can escape it. Diverged runs
-    count as unsolved up to the largest horizon of both samples. Where there is nothing to tell apart (nothing
-    was solved, or everything at the same step), the p-value is 1.
+    Most powerful where one sample is faster at all times; curves that cross can escape it. Diverged runs count as
+    unsolved for as long as runs of their sample are followed. Where there is nothing to tell apart (nothing was solved,
+    or everything at the same step), the p-value is 1.
 
     >>> fast = Records(range(9), [0] * 9, range(1, 10), range(1, 10), [1] * 9, [0] * 9)
     >>> slow = Records(range(9), [0] * 9, range(21, 30), range(21, 30), [1] * 9, [0] * 9)
     >>> compare(fast, slow).p_value < 1e-4
     True
     """
-    horizon = horizon_of(first, second)
-    samples = [_censored_times(records, horizon) for records in (first, second)]
-    with np.errstate(invalid="ignore"):
-        result = stats.logrank(*(stats.CensoredData.right_censored(*sample) for sample in samples))
-    if math.isnan(result.statistic):
+    columns = [(records.t_c, records.status, records.steps) for records in (first, second)]
+    grid = np.union1d(*(event_steps(*each) for each in columns))
+    mine, theirs = (risk(*each, grid) for each in columns)
+    solved, at_risk = mine.solved + theirs.solved, mine.at_risk + theirs.at_risk
+    some = (solved > 0) & (at_risk > 1)
+    share, solved, at_risk = mine.at_risk[some] / at_risk[some], solved[some], at_risk[some]
+    variance = float(np.sum(solved * share * (1 - share) * (at_risk - solved) / (at_risk - 1)))
+    if variance <= 0:
         return Comparison(0.0, 1.0)
-    return Comparison(float(result.statistic), float(result.pvalue))
+    statistic = float(np.sum(mine.solved[some] - solved * share)) / math.sqrt(variance)
+    return Comparison(statistic, float(2 * stats.norm.sf(abs(statistic))))

@@ -1,52 +1,77 @@
-"""Percentiles of convergence times, unsolved runs counting as infinite, with intervals from order statistics."""
+"""Percentiles of convergence times, unsolved runs counting as infinite, with intervals.
+
+Where all runs have one horizon, percentiles and the ends of their intervals are order statistics; where horizons
+differ they are read off the curve of the fraction unsolved, see :mod:`paritylab.statistics.risk`.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import scipy.stats  # pyright: ignore[reportMissingTypeStubs]
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from paritylab.errors import require
 from paritylab.records import SOLVED
+from paritylab.statistics.risk import Floats as Floats
+from paritylab.statistics.risk import Interval as Interval
+from paritylab.statistics.risk import horizons_differ, risk
 
 stats: Any = scipy.stats  # SciPy has no types
-Interval = tuple[float, float]
-Floats = NDArray[np.float64]
 
 
-def percentile(t_c: ArrayLike, status: ArrayLike, q: float) -> float:
+def percentile(t_c: ArrayLike, status: ArrayLike, q: float, steps: ArrayLike | None = None) -> float:
     """The ``q``-th percentile of the convergence time over all runs; ``inf`` when it is not reached.
 
-    Interpolates linearly between order statistics as NumPy does, an unsolved run counting as ``inf``.
+    Interpolates linearly between order statistics as NumPy does, an unsolved run counting as ``inf``. Where runs may
+    have been given up at different ``steps``, give these: where they differ, the percentile is the first step by which
+    ``q`` % of the runs are solved on the Kaplan-Meier curve. Without them all runs are taken to have one horizon.
 
     >>> percentile([100, 300, -1, -1], [0, 0, 1, 2], 10)
     160.0
     >>> percentile([100, 300, -1, -1], [0, 0, 1, 2], 50)
     inf
+    >>> percentile([100, 300, -1, -1], [0, 0, 1, 1], 50, steps=[100, 300, 200, 50])
+    300.0
     """
-    check_percentile(q)
-    times, runs = order(t_c, status)
-    return percentile_of(times, runs, q)
+    return percentiles(t_c, status, [q], steps)[0][0]
 
 
-def percentile_interval(t_c: ArrayLike, status: ArrayLike, q: float, level: float = 0.95) -> Interval:
-    """A confidence interval for the ``q``-th percentile, from two order statistics of the sample.
+def percentile_interval(
+    t_c: ArrayLike, status: ArrayLike, q: float, level: float = 0.95, steps: ArrayLike | None = None
+) -> Interval:
+    """A confidence interval for the ``q``-th percentile; ``steps`` as in :func:`percentile`.
 
-    The ranks come from the binomial law of the number of runs below the true percentile, so the coverage is
-    at least ``level`` for every sample size and every law of t_c, ties and unsolved runs included. Where the
-    sample is too small to bound the percentile, the lower end is 0 and the upper end ``inf``.
+    With one horizon it runs between two order statistics of the sample. The ranks come from the binomial law of the
+    number of runs below the true percentile, so the coverage is at least ``level`` for every sample size and every law
+    of t_c, ties and unsolved runs included. Where horizons differ, the beta product procedure takes the place of the
+    binomial law, to which it reduces. Where the sample is too small to bound the percentile, the lower end is 0 and the
+    upper end ``inf``.
 
     >>> percentile_interval(range(1, 101), [0] * 100, 50)
     (40.0, 61.0)
     >>> percentile_interval([100, 300, -1], [0, 0, 1], 50)
     (0.0, inf)
     """
-    check_percentile(q)
-    times, runs = order(t_c, status)
-    return percentile_interval_of(times, runs, q, level)
+    return percentiles(t_c, status, [q], steps, level)[0][1]
+
+
+def percentiles(
+    t_c: ArrayLike, status: ArrayLike, qs: Sequence[float], steps: ArrayLike | None = None, level: float = 0.95
+) -> list[tuple[float, Interval]]:
+    """Several percentiles of one sample, each with its interval."""
+    tail = tail_of(level)
+    for q in qs:
+        check_percentile(q)
+    if steps is None or not horizons_differ(status, steps):
+        times, runs = order(t_c, status)
+        return [(percentile_of(times, runs, q), percentile_interval_of(times, runs, q, level)) for q in qs]
+    followed = risk(t_c, status, steps)
+    values = [float(followed.percentile(q)) for q in qs]
+    return [(value, holding(value, followed.interval(q, tail))) for q, value in zip(qs, values, strict=True)]
 
 
 def order(t_c: ArrayLike, status: ArrayLike) -> tuple[Floats, int]:
@@ -90,8 +115,12 @@ def percentile_interval_of(times: Floats, runs: int, q: float, level: float) -> 
     low = float(time_at(times, first - 1)) if first > 0 else 0.0
     high = float(time_at(times, last - 1)) if last <= runs else math.inf
     # With few runs and an extreme q the interpolated percentile can lie beyond the bounding order statistic.
-    value = percentile_of(times, runs, q)
-    return min(low, value), max(high, value)
+    return holding(percentile_of(times, runs, q), (low, high))
+
+
+def holding(value: float, interval: Interval) -> Interval:
+    """The interval, stretched to hold a value."""
+    return min(interval[0], value), max(interval[1], value)
 
 
 def tail_of(level: float) -> float:

@@ -18,12 +18,16 @@ from paritylab.statistics.percentiles import (
     check_percentile,
     interpolate,
     order,
-    percentile_of,
+    percentile,
     position,
     stats,
     tail_of,
     time_at,
 )
+from paritylab.statistics.risk import Risk, counts, event_steps, horizons_differ
+
+MOST_COUNTS = 2**22
+"""How many numbers of runs are held at a time while samples are drawn again."""
 
 
 @dataclass(frozen=True)
@@ -114,10 +118,10 @@ def power_law_fit_runs(
     True
     """
     check_percentile(q)
-    orders = [order(records.t_c, records.status) for records in samples]
-    abscissa, ordinate = _checked_points(x, [percentile_of(times, runs, q) for times, runs in orders])
+    values = [percentile(records.t_c, records.status, q, records.steps) for records in samples]
+    abscissa, ordinate = _checked_points(x, values)
     generator = np.random.default_rng(seed)
-    resampled = np.log([resampled_percentile(*order, q, resamples, generator) for order in orders])
+    resampled = np.log([_resampled(records, q, resamples, generator) for records in samples])
 
     def fit(form: Literal["power", "exponential"]) -> Law:
         abscissas = _abscissa(form, abscissa)
@@ -160,6 +164,25 @@ def _line(abscissa: Floats, ordinate: Floats) -> tuple[Floats, Floats]:
 
 def _residual(abscissa: Floats, ordinate: Floats, slope: float, intercept: float) -> float:
     return float(np.sqrt(np.mean((ordinate - slope * abscissa - intercept) ** 2)))
+
+
+def _resampled(records: Records, q: float, resamples: int, generator: np.random.Generator) -> Floats:
+    """Percentiles of bootstrap samples."""
+    columns = records.t_c, records.status, records.steps
+    if not horizons_differ(*columns[1:]):
+        return resampled_percentile(*order(*columns[:2]), q, resamples, generator)
+    grid = event_steps(*columns)
+    share = counts(*columns, grid).ravel() / len(records)
+    found: list[Floats] = []
+    for size in _parts(resamples, max(1, MOST_COUNTS // len(share))):
+        drawn = generator.multinomial(len(records), share, size).astype(np.float64)
+        found.append(Risk.of_counts(grid, *np.moveaxis(drawn.reshape(size, 3, -1), 1, 0)).percentile(q))
+    return np.concatenate(found)
+
+
+def _parts(total: int, most: int) -> list[int]:
+    """``total`` in parts of ``most`` and what is left."""
+    return [min(most, total - start) for start in range(0, total, most)]
 
 
 def resampled_percentile(

@@ -10,7 +10,7 @@ import numpy as np
 
 from paritylab.records import CENSORED, DIVERGED, SOLVED, Records
 from paritylab.statistics.fractions import horizon_of, solved_fraction
-from paritylab.statistics.percentiles import Interval, order, percentile_interval_of, percentile_of
+from paritylab.statistics.percentiles import Interval, percentiles
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,8 @@ class Summary:
     """What a sample of Runs says. A percentile of ``inf`` is not reached; ``fastest`` is the smallest t_c.
 
     ``min_horizon`` is the first step at which a run was censored (``max_horizon`` where none was),
-    ``max_horizon`` the largest number of steps any run was trained.
+    ``max_horizon`` the largest number of steps any run was trained. Where they differ, percentiles come from the
+    Kaplan-Meier curve; the solved fraction is always that of the runs there are, each as far as it was followed.
     """
 
     runs: int
@@ -38,9 +39,9 @@ class Summary:
     max_horizon: int
 
     @property
-    def upper_bounds(self) -> bool:
-        """Whether a percentile lies beyond the first censored step, and is therefore only an upper bound."""
-        return any(self.min_horizon < value < math.inf for value in (self.p10, self.median, self.p90))
+    def horizons_differ(self) -> bool:
+        """Whether a run was given up before another one ended."""
+        return self.min_horizon < self.max_horizon
 
     def to_dict(self) -> dict[str, Any]:
         """The summary as plain JSON values; what is not reached (or not defined) is None."""
@@ -62,8 +63,8 @@ class Summary:
             f", 10 % {_shown(self.p10, self.p10_interval)}"
             f", 90 % {_shown(self.p90, self.p90_interval)}"
         )
-        if self.upper_bounds:
-            text += f"\ncensored from step {self.min_horizon} on: percentiles beyond it are upper bounds"
+        if self.horizons_differ:
+            text += f"\ncensored from step {self.min_horizon} on: percentiles are those of the Kaplan-Meier curve"
         return text
 
 
@@ -75,26 +76,24 @@ def summary(records: Records, level: float = 0.95) -> Summary:
     >>> print(summary(Records(range(1000), status, t_c, steps, status == 0, status)))
     solved 95.0 % [93.5, 96.2] of 1000, median t_c 600 [600, 600], 10 % 300 [300, 300], 90 % 700 [700, 700]
     """
-    times, runs = order(records.t_c, records.status)
     counts = np.bincount(records.status, minlength=3)
     fraction, interval = solved_fraction(records.status, level)
     horizon = horizon_of(records)
-    p10, median, p90 = (percentile_of(times, runs, q) for q in (10, 50, 90))
-    intervals = [percentile_interval_of(times, runs, q, level) for q in (10, 50, 90)]
+    p10, median, p90 = percentiles(records.t_c, records.status, (10, 50, 90), records.steps, level)
     return Summary(
-        runs=runs,
+        runs=len(records),
         solved=int(counts[SOLVED]),
         censored=int(counts[CENSORED]),
         diverged=int(counts[DIVERGED]),
         solved_fraction=fraction,
         solved_interval=interval,
-        p10=p10,
-        p10_interval=intervals[0],
-        median=median,
-        median_interval=intervals[1],
-        p90=p90,
-        p90_interval=intervals[2],
-        fastest=float(times[0]),
+        p10=p10[0],
+        p10_interval=p10[1],
+        median=median[0],
+        median_interval=median[1],
+        p90=p90[0],
+        p90_interval=p90[1],
+        fastest=float(records.t_c[records.status == SOLVED].min()) if counts[SOLVED] else math.inf,
         min_horizon=int(records.steps[records.status == CENSORED].min(initial=horizon)),
         max_horizon=horizon,
     )

@@ -28,8 +28,8 @@ def no_lucky_convergence(lab: Lab) -> Outcome:
     for width in widths:
         setup = Setup(Parity(n, 3), Learner(MLP(width), optimiser=SGD(1.0)), FRESH_128)
         records = lab.measure(setup, runs).records
-        low, median, high = (percentile(records.t_c, records.status, q) for q in (0.1, 50, 99))
-        ends = [percentile_interval(records.t_c, records.status, q) for q in (0.1, 99)]
+        low, median, high = (percentile(records.t_c, records.status, q, records.steps) for q in (0.1, 50, 99))
+        ends = [percentile_interval(records.t_c, records.status, q, steps=records.steps) for q in (0.1, 99)]
         test = stats.kstest(records.t_c[records.t_c > 0], geometric(median).cdf)
         samples[f"width {width}"] = records
         checks += [

@@ -29,11 +29,13 @@ class Repeat:
 
     @property
     def p10(self) -> float:
-        return percentile(self.result.records.t_c, self.result.records.status, 10)
+        records = self.result.records
+        return percentile(records.t_c, records.status, 10, records.steps)
 
     @property
     def interval(self) -> Interval:
-        return percentile_interval(self.result.records.t_c, self.result.records.status, 10)
+        records = self.result.records
+        return percentile_interval(records.t_c, records.status, 10, steps=records.steps)
 
     @property
     def solved(self) -> tuple[float, Interval]:

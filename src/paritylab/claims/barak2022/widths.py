@@ -49,7 +49,7 @@ def widths_at_three_sizes(lab: Lab) -> Outcome:
     for n, results in everything.items():
         widths = [width for width in results if width >= 3]
         low, middle, high = (nearest(widths, w) for w in (10, 1000, 100_000))
-        tails = {width: percentile(r.records.t_c, r.records.status, 95) / r.summary.median
+        tails = {width: percentile(r.records.t_c, r.records.status, 95, r.records.steps) / r.summary.median
                  for width, r in results.items() if width in (low, middle)}
         checks += [
             flat(results, n),
@@ -119,7 +119,7 @@ def width_rows(everything: Mapping[int, Mapping[int, Result]]) -> list[dict[str,
     quantiles = (5, 25, 50, 75, 95)
     return [
         {"n": n, "width": width, "runs": r.summary.runs, "solved": r.summary.solved, "fastest": r.summary.fastest}
-        | {f"p{q}": percentile(r.records.t_c, r.records.status, q) for q in quantiles}
+        | {f"p{q}": percentile(r.records.t_c, r.records.status, q, r.records.steps) for q in quantiles}
         for n, results in everything.items() for width, r in results.items()
     ]
 
@@ -129,7 +129,8 @@ def draw_widths(everything: Mapping[int, Mapping[int, Result]]) -> Any:
     curves, laws = {}, {}
     for n, results in everything.items():
         widths = list(results)
-        quartiles = [[percentile(r.records.t_c, r.records.status, q) for r in results.values()] for q in (50, 25, 75)]
+        quartiles = [[percentile(r.records.t_c, r.records.status, q, r.records.steps) for r in results.values()]
+                     for q in (50, 25, 75)]  # fmt: skip
         curves[f"n = {n}"] = plots.Series(widths, *quartiles)
         grid = np.unique(np.geomspace(widths[0], widths[-1], 50).round().astype(int))
         laws[f"random search, n = {n}"] = (grid, [RandomSearch(n, 3, searchers=int(r)).mean for r in grid])
