@@ -28,8 +28,8 @@ for name in ("fcntl", "grp", "pty", "pwd", "resource", "syslog", "termios", "tty
     sys.modules[name] = None
 import jax, matplotlib, os, polars, scipy, signal
 for name in ("fork", "getuid", "kill", "sched_getaffinity", "uname"):
-    delattr(os, name)
-del signal.pthread_sigmask
+    vars(os).pop(name, None)
+vars(signal).pop("pthread_sigmask", None)
 from paritylab.cli import main
 sys.exit(main(sys.argv[1:]))
 """
