@@ -26,7 +26,7 @@ ELSEWHERE = """
 import sys
 for name in ("fcntl", "grp", "pty", "pwd", "resource", "syslog", "termios", "tty"):
     sys.modules[name] = None
-import jax, matplotlib, os, polars, scipy, signal
+import jax, os, polars, scipy, signal
 for name in ("fork", "getuid", "kill", "sched_getaffinity", "uname"):
     vars(os).pop(name, None)
 vars(signal).pop("pthread_sigmask", None)
@@ -35,9 +35,9 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def test_a_measurement_and_its_figure_need_nothing_that_only_posix_has(tmp_path: Path) -> None:
-    command = ["measure", *TINY, "--figure", "--out", str(tmp_path)]
-    done = subprocess.run([sys.executable, "-c", ELSEWHERE, *command], capture_output=True, text=True, timeout=120)
+def test_a_measurement_needs_nothing_that_only_posix_has(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", ELSEWHERE, "measure", *TINY, "--out", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert "of 5" in done.stdout
 
