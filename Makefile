@@ -7,7 +7,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*)
 # The engine and BLAS choose their own threads; more test processes than cores only slow each other down.
 WORKERS ?= 2
 
-.PHONY: setup demo test test-long soak sanitize arm lint bench clean
+.PHONY: setup demo test test-long soak sanitize arm lint bench wheel clean
 setup: $(READY)
 
 $(VENV)/made:
@@ -54,5 +54,9 @@ bench: $(READY)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt 'torch>=2.2'
 	$(BIN)/python benchmarks/engines.py
 
+# sdist and wheel in dist/, and what the wheel does in an empty environment, away from this folder.
+wheel:
+	$(PYTHON) tests/packaging/wheel.py
+
 clean:
-	rm -rf $(VENV) build out
+	rm -rf $(VENV) build dist out

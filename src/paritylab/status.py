@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import glob
 import json
 import os
 import socket
+import sys
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -93,6 +95,8 @@ def _read(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
 def _alive(told: dict[str, Any]) -> bool:
     if told["host"] != socket.gethostname():
         return True
+    if sys.platform == "win32":
+        return _alive_on_windows(told["pid"])
     try:
         os.kill(told["pid"], 0)
     except ProcessLookupError:
@@ -100,3 +104,15 @@ def _alive(told: dict[str, Any]) -> bool:
     except OSError:
         return True
     return True
+
+
+def _alive_on_windows(pid: int) -> bool:
+    """There ``os.kill`` with 0 would send Ctrl-C."""
+    kernel = ctypes.WinDLL("kernel32", use_last_error=True)  # pyright: ignore[reportAttributeAccessIssue]
+    synchronize, no_such_process, signalled = 0x100000, 87, 0
+    handle = kernel.OpenProcess(synchronize, False, pid)
+    if not handle:
+        return ctypes.get_last_error() != no_such_process  # pyright: ignore[reportAttributeAccessIssue]
+    ended = kernel.WaitForSingleObject(handle, 0) == signalled
+    kernel.CloseHandle(handle)
+    return not ended

@@ -58,8 +58,15 @@ class Interrupts:
             self._hook(lost)
 
     def _send_again(self) -> None:
-        self._again.append(threading.Timer(AGAIN_SECONDS, os.kill, (os.getpid(), signal.SIGINT)))
+        self._again.append(threading.Timer(AGAIN_SECONDS, _interrupt_oneself))
         self._again[-1].start()
+
+
+def _interrupt_oneself() -> None:
+    if sys.platform == "win32":  # where os.kill would end the process
+        signal.raise_signal(signal.SIGINT)
+    else:
+        os.kill(os.getpid(), signal.SIGINT)  # unlike raise_signal in this thread, it wakes the main one
 
 
 def _loads_a_library(frame: FrameType | None) -> bool:

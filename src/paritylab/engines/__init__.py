@@ -54,7 +54,7 @@ def choose(setup: Setup, engine: str = "auto", curves: bool = False) -> str:
     if engine == "auto" and (why_not or jax.default_backend() != "cpu"):
         return "jax"
     if lanes.kernel() is None:
-        missing = "the native engine 'lanes' was not built (no C++ compiler when paritylab was installed)"
+        missing = "the native engine 'lanes' is not installed (it takes GCC 12 or Clang, and no Windows)"
         if engine == "lanes":
             raise InvalidInput(f"{missing}; allowed here: auto, jax")
         warnings.warn(f"{missing}; using 'jax', about ten times slower here", EngineNotice, stacklevel=2)

@@ -63,7 +63,7 @@ def _source(kernel: str, constants: Mapping[str, Any]) -> str:
 
 @functools.cache
 def _text(name: str) -> str:
-    return (KERNELS / f"{name}.cuh").read_text()
+    return (KERNELS / f"{name}.cuh").read_text(encoding="utf-8")
 
 
 def prelude(constants: Mapping[str, Any]) -> str:
