@@ -15,6 +15,7 @@ from paritylab.claims.registry import EXECUTABLE, PAPERS, method, registry, rema
 from paritylab.claims.verdicts import Check, at_least, at_most, between, finite, holds, verdict
 from paritylab.cli import main
 from paritylab.errors import InvalidInput
+from paritylab.kept import KeptWarning
 
 FAST = "barak2022.fig2-left"
 
@@ -119,6 +120,8 @@ def test_kept_arrays_come_back_and_a_damaged_file_is_made_anew(tmp_path):
     assert len(made) == 1
     (path,) = (tmp_path / "kept").glob("*.npz")
     path.write_bytes(path.read_bytes()[:40])
+    with pytest.warns(KeptWarning, match="is damaged"):
+        assert lab.kept("thing", {"n": 1}, make)["x"].tolist() == [0, 1, 2]
     assert lab.kept("thing", {"n": 1}, make)["x"].tolist() == [0, 1, 2]
     assert len(made) == 2
 

@@ -14,8 +14,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from paritylab.errors import InvalidInput
+from paritylab.errors import InvalidInput, require
 from paritylab.files import write_atomically
+from paritylab.kept import load_document, recall
 
 FORMAT = 1
 SIZES = ("quick", "standard", "full")
@@ -43,8 +44,14 @@ def local_directory(out: Path, claim: str, size: str) -> Path:
 
 def local(out: Path, claim: str) -> dict[str, dict[str, Any]]:
     """The results of a claim under ``out``, by size."""
-    found = {size: _read(local_directory(out, claim, size) / "result.json") for size in SIZES}
+    found = {size: recall(local_directory(out, claim, size) / "result.json", _own) for size in SIZES}
     return {size: result for size, result in found.items() if result}
+
+
+def _own(path: Path) -> dict[str, Any]:
+    result = load_document(path)
+    require(result.get("format") == FORMAT, f"{path} is not evidence of format {FORMAT}")
+    return result
 
 
 def strongest(out: Path, claim: str) -> dict[str, Any] | None:
