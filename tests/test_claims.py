@@ -222,6 +222,23 @@ def test_a_trial_leaves_figure_data_result_and_if_asked_evidence(package):
     assert evidence.strongest(package / "elsewhere", FAST)["source"] == "shipped"
 
 
+def test_a_damaged_file_of_a_trial_of_ones_own_is_noted_and_not_shown(package):
+    reproduce(FAST, Lab("quick", package / "out"))
+    found = evidence.strongest(package / "out", FAST)
+    directory = evidence.local_directory(package / "out", FAST, "quick")
+    csv, parquet = evidence.data_of(package / "out", FAST, found)
+    assert evidence.figure_of(package / "out", FAST, found) == directory / "figure.svg"
+    for path in (directory / "figure.svg", csv, parquet, directory / "result.json"):
+        data = path.read_bytes()
+        path.write_bytes(data[:50] + bytes([data[50] ^ 1]) + data[51:])
+    with pytest.warns(KeptWarning, match="figure.svg is damaged"):
+        assert evidence.figure_of(package / "out", FAST, found) is None
+    with pytest.warns(KeptWarning, match="data.(csv|parquet) is damaged"):
+        assert evidence.data_of(package / "out", FAST, found) == []
+    with pytest.warns(KeptWarning, match="result.json is damaged"):
+        assert evidence.local(package / "out", FAST) == {}
+
+
 def test_a_damaged_evidence_file_is_reported_and_not_used(package):
     (package / "shipped").mkdir()
     (package / "shipped" / f"{FAST}.json").write_text("{")

@@ -47,6 +47,20 @@ def recall(path: Path, load: Callable[[Path], T]) -> T | None:
         return None
 
 
+def is_sound(path: Path, digest: str | None) -> bool:
+    """Whether a file is there and has this digest; that it has another is said."""
+    if not path.is_file():
+        return False
+    if sound := digest_of(path.read_bytes()) == digest:
+        return sound
+    warnings.warn(f"not used: {path} is damaged: its contents do not match its digest", KeptWarning, stacklevel=1)
+    return False
+
+
+def digest_of(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
 def save_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     """Write named arrays, compressed, as one file."""
     buffer = io.BytesIO()
@@ -122,12 +136,11 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _seal(path: Path, archive: bytes) -> bytes:
-    digest = hashlib.blake2b(path.name.encode(errors="surrogateescape") + b"\0" + archive, digest_size=16)
-    return SEAL + digest.hexdigest().encode()
+    return SEAL + digest_of(path.name.encode(errors="surrogateescape") + b"\0" + archive).encode()
 
 
 def _digest(document: Mapping[str, Any]) -> str:
-    return hashlib.blake2b(json.dumps(document, sort_keys=True).encode(), digest_size=16).hexdigest()
+    return digest_of(json.dumps(document, sort_keys=True).encode())
 
 
 def _members(archive: bytes) -> dict[str, np.ndarray]:
