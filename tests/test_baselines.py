@@ -15,6 +15,7 @@ from paritylab.baselines import comparison, elimination, guessing, low_degree
 from paritylab.baselines.records import Record, as_records, frame
 from paritylab.baselines.registry import METHODS
 from paritylab.baselines.sources import Examples, Source
+from paritylab.kept import KeptWarning
 from paritylab.setup import encode
 
 NAMES = tuple(METHODS)
@@ -226,8 +227,36 @@ def test_a_comparison_that_was_interrupted_goes_on_where_it_was(tmp_path, monkey
     for path in (tmp_path / "kept").iterdir():
         path.write_bytes(b"damaged")
     done.clear()
-    assert len(baselines.compare(problems, ["exhaustive"], runs=2, out=tmp_path)) == 2
+    with pytest.warns(KeptWarning, match="is damaged"):
+        assert len(baselines.compare(problems, ["exhaustive"], runs=2, out=tmp_path)) == 2
     assert done == [0, 1]
+
+
+def test_no_flipped_bit_changes_a_comparison(tmp_path):
+    def compared():
+        return [(row.run, row.status, row.samples) for row in baselines.compare([Parity(8, 2)], ["exhaustive"], 2,
+                                                                                out=tmp_path)]  # fmt: skip
+
+    first = compared()
+    (path,) = (tmp_path / "kept").iterdir()
+    data = path.read_bytes()
+    for place in range(0, 8 * len(data), 8 * len(data) // 40):
+        damaged = bytearray(data)
+        damaged[place // 8] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        with pytest.warns(KeptWarning, match="is damaged"):
+            assert compared() == first
+
+
+def test_a_comparison_of_an_earlier_version_is_said_to_be_done_again(tmp_path):
+    problems = [Parity(8, 2)]
+    baselines.compare(problems, ["exhaustive"], runs=1, out=tmp_path)
+    (path,) = (tmp_path / "kept").iterdir()
+    path.rename(earlier := path.with_suffix(".parquet"))
+    with pytest.warns(KeptWarning, match="no digest"):
+        baselines.compare(problems, ["exhaustive"], runs=1, out=tmp_path)
+    baselines.compare(problems, ["exhaustive"], runs=1, out=tmp_path)
+    assert earlier.exists()
 
 
 def test_both_forms_of_the_figure_are_drawn():

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from concurrent.futures import ThreadPoolExecutor
+import warnings
 
 import numpy as np
 import polars as pl
 import pytest
+from commands import run
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from paritylab import MLP, Learner, Parity, Setup, campaign, engines, offload, sweep
+from paritylab import MLP, Learner, Parity, Setup, campaign, engines, merging, offload, sweep
 from paritylab.cli import main
 from paritylab.counts import Counted, Counts, CountTask
 from paritylab.errors import InvalidInput
+from paritylab.kept import load_arrays, save_arrays
 from paritylab.records import SOLVED, Records
 from paritylab.statistics import percentile, percentile_interval
 from paritylab.statistics.fractions import share_interval
@@ -121,10 +124,44 @@ def test_a_campaign_goes_on_where_it_was(tmp_path, capsys, monkeypatch):
     assert [path.stat().st_mtime_ns == t for path, t in zip(files, written, strict=True)].count(False) == 1
 
 
+def test_damaged_counts_are_noted_and_made_again(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(campaign, "BLOCK", 500)
+    assert main([*SMALL, "--out", str(tmp_path)]) == 0
+    first = json.loads(capsys.readouterr().out)
+    files = sorted((tmp_path / "campaign").glob("counts-*.npz"))
+    kept = [load_arrays(path) for path in files]
+    wounds = (lambda data: data[:40], lambda data: b"", lambda data: data[:90] + b"\xff" + data[91:],
+              lambda data: files[-1].read_bytes())  # fmt: skip
+    for path, wound in zip(files, wounds, strict=False):
+        path.write_bytes(wound(path.read_bytes()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        status, out, err = run(capsys, *SMALL, "--out", str(tmp_path))
+    assert status == 0
+    assert err.count("paritylab: note: not used: ") == err.count("\n") == 4
+    assert all(str(path) in err for path in files[:4])
+    again = json.loads(out)
+    assert {name: again[name] for name in ("runs", "solved")} == {name: first[name] for name in ("runs", "solved")}
+    for path, before in zip(files, kept, strict=True):
+        after = load_arrays(path)
+        assert all(np.array_equal(after[name], before[name]) for name in before if name not in merging.TIMING)
+
+
+def test_counts_of_other_runs_are_not_taken(tmp_path):
+    task = CountTask(campaign.Cell("i", 10, 2, 32).setups()[0], 0, 0, 50)
+    offload.work([task], tmp_path)
+    other = dataclasses.replace(task, first=50)
+    arrays = load_arrays(task.path(tmp_path))
+    save_arrays(other.path(tmp_path), arrays)
+    save_arrays(tmp_path / "counts-odd.npz", {"t_c": arrays["t_c"]})
+    for path in (other.path(tmp_path), tmp_path / "counts-odd.npz"):
+        with pytest.raises(InvalidInput, match="does not hold counts"):
+            Counted.load(path)
+
+
 def test_on_a_gpu_engines_take_turns(tmp_path, monkeypatch):
     setups = [Setup(Parity(6, 2), Learner(MLP(width))) for width in (3, (3, 3), 4, (4, 4))]
     batches = offload.batches_of([CountTask(setup, 0, 0, 5) for setup in setups])
-    monkeypatch.setattr(offload, "_side_by_side", ThreadPoolExecutor)
     monkeypatch.setattr(engines, "on_gpu", lambda: True)
     monkeypatch.setattr(engines, "choose", lambda setup, **_: "warps" if setup in setups[::2] else "jax")
     monkeypatch.setattr(offload, "work", lambda batch, *_: 0)
@@ -139,7 +176,7 @@ def test_exported_work_done_elsewhere_completes_the_campaign(tmp_path, capsys, m
     assert json.loads(capsys.readouterr().out)["runs"] == 3000
     tasks = offload.from_text(work.read_text())
     assert all(isinstance(task, CountTask) for task in tasks)
-    monkeypatch.setattr(offload, "_side_by_side", ThreadPoolExecutor)  # as on a GPU
+    monkeypatch.setattr(engines, "on_gpu", lambda: True)  # several at a time, in threads
     assert sum(left for _, left in offload.done_batches(offload.batches_of(tasks), there, 2)) == 0
     assert main(["merge", str(there), "--out", str(out), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["counts"] == len(tasks)
@@ -173,7 +210,7 @@ def test_what_is_wrong_is_said_in_a_line(options, why, tmp_path, capsys):
 
 def test_damaged_counts_are_refused(tmp_path):
     (tmp_path / "counts-x.npz").write_bytes(b"no")
-    with pytest.raises(InvalidInput, match="does not hold counts"):
+    with pytest.raises(InvalidInput, match="is damaged"):
         Counted.load(tmp_path / "counts-x.npz")
     (tmp_path / "plan.json").write_text("{}")
     with pytest.raises(InvalidInput, match="not the plan of a campaign"):

@@ -15,6 +15,7 @@ from paritylab.claims.registry import EXECUTABLE, PAPERS, method, registry, rema
 from paritylab.claims.verdicts import Check, at_least, at_most, between, finite, holds, verdict
 from paritylab.cli import main
 from paritylab.errors import InvalidInput
+from paritylab.kept import KeptWarning
 
 FAST = "barak2022.fig2-left"
 
@@ -119,6 +120,8 @@ def test_kept_arrays_come_back_and_a_damaged_file_is_made_anew(tmp_path):
     assert len(made) == 1
     (path,) = (tmp_path / "kept").glob("*.npz")
     path.write_bytes(path.read_bytes()[:40])
+    with pytest.warns(KeptWarning, match="is damaged"):
+        assert lab.kept("thing", {"n": 1}, make)["x"].tolist() == [0, 1, 2]
     assert lab.kept("thing", {"n": 1}, make)["x"].tolist() == [0, 1, 2]
     assert len(made) == 2
 
@@ -217,6 +220,23 @@ def test_a_trial_leaves_figure_data_result_and_if_asked_evidence(package):
     assert (package / "shipped" / f"{FAST}.svg").read_bytes().startswith(b"<?xml")
     assert evidence.strongest(package / "out", FAST)["source"] == "local"
     assert evidence.strongest(package / "elsewhere", FAST)["source"] == "shipped"
+
+
+def test_a_damaged_file_of_a_trial_of_ones_own_is_noted_and_not_shown(package):
+    reproduce(FAST, Lab("quick", package / "out"))
+    found = evidence.strongest(package / "out", FAST)
+    directory = evidence.local_directory(package / "out", FAST, "quick")
+    csv, parquet = evidence.data_of(package / "out", FAST, found)
+    assert evidence.figure_of(package / "out", FAST, found) == directory / "figure.svg"
+    for path in (directory / "figure.svg", csv, parquet, directory / "result.json"):
+        data = path.read_bytes()
+        path.write_bytes(data[:50] + bytes([data[50] ^ 1]) + data[51:])
+    with pytest.warns(KeptWarning, match="figure.svg is damaged"):
+        assert evidence.figure_of(package / "out", FAST, found) is None
+    with pytest.warns(KeptWarning, match="data.(csv|parquet) is damaged"):
+        assert evidence.data_of(package / "out", FAST, found) == []
+    with pytest.warns(KeptWarning, match="result.json is damaged"):
+        assert evidence.local(package / "out", FAST) == {}
 
 
 def test_a_damaged_evidence_file_is_reported_and_not_used(package):

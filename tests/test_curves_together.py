@@ -17,6 +17,7 @@ from paritylab.cli import main
 from paritylab.engines import choose, lanes
 from paritylab.engines.curves import SERIES, curves, curves_each
 from paritylab.errors import InvalidInput
+from paritylab.kept import KeptWarning
 from paritylab.theory.abbe2024 import LEAP_TERMS, leap_target
 
 built = pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
@@ -122,5 +123,6 @@ def test_a_damaged_file_of_curves_is_replaced(tmp_path: Path) -> None:
     first = lab.curves(deep("gaussian"), 20, 10, 2)
     (file,) = (tmp_path / "kept").iterdir()
     file.write_bytes(file.read_bytes()[:100])
-    again = lab.curves(deep("gaussian"), 20, 10, 2)
+    with pytest.warns(KeptWarning, match="is damaged"):
+        again = lab.curves(deep("gaussian"), 20, 10, 2)
     np.testing.assert_array_equal(first.loss, again.loss)

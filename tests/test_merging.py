@@ -11,7 +11,7 @@ import pytest
 
 from paritylab.cli import main
 from paritylab.errors import InvalidInput
-from paritylab.files import load_arrays, save_arrays
+from paritylab.kept import KeptWarning, load_arrays, save_arrays
 from paritylab.merging import merge
 from paritylab.records import Records
 from paritylab.store import Store
@@ -78,9 +78,50 @@ def test_curves_are_copied_once_and_compared_after(tmp_path: Path) -> None:
     save_arrays(file, curves | {"loss": np.array([1.0, 2.0])})
     assert merge(here, [there]).conflicts == [{"file": "curves-1.npz", "why": "the curves differ"}]
     assert np.isnan(load_arrays(here / "kept" / "curves-1.npz")["loss"][1])
-    file.write_bytes(file.read_bytes()[:50])
-    with pytest.raises(InvalidInput, match="does not hold curves"):
-        merge(here, [there])
+
+
+KEPT = {"curves-1": "kept", "counts-1": "campaign", "4f2a-0-3": "."}
+
+
+def elsewhere(folder: Path, name: str) -> Path:
+    """A folder with records, and a file of the kind that ``name`` begins with."""
+    file = store(folder, range(1)) / KEPT[name] / f"{name}.npz"
+    save_arrays(file, {"loss": np.array([1.0, np.nan]), "engine": np.array("jax"), "seconds": np.array(2.0)})
+    return file
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_damaged_file_elsewhere_is_noted_and_the_rest_is_merged(name: str, tmp_path: Path) -> None:
+    here, file = tmp_path / "here", elsewhere(tmp_path / "there", name)
+    data = file.read_bytes()
+    for damaged in (data[:50], b"", data.replace(b"P", b"Q"), data[:40] + b"\xff" + data[41:]):
+        file.write_bytes(damaged)
+        with pytest.warns(KeptWarning, match=f"not used: .*{name}.npz is damaged"):
+            done = merge(here, [tmp_path / "there"])
+        assert (done.added + done.known, done.curves, done.counts, done.conflicts) == (1, 0, 0, [])
+    assert not list(here.rglob("*.npz"))
+
+
+@pytest.mark.parametrize("name", ["curves-1", "counts-1"])
+def test_a_damaged_file_here_is_noted_and_replaced(name: str, tmp_path: Path) -> None:
+    here, file = tmp_path / "here", elsewhere(tmp_path / "there", name)
+    assert merge(here, [tmp_path / "there"]).conflicts == []
+    target = here / KEPT[name] / file.name
+    sound = target.read_bytes()
+    target.write_bytes(sound[:40] + b"\xff" + sound[41:])
+    with pytest.warns(KeptWarning, match=f"not used: {target} is damaged"):
+        done = merge(here, [tmp_path / "there"])
+    assert (done.curves + done.counts, done.conflicts) == (1, [])
+    assert np.isnan(load_arrays(target)["loss"][1])
+
+
+def test_what_an_earlier_version_kept_is_merged_and_has_a_digest_from_then_on(tmp_path: Path) -> None:
+    file = elsewhere(tmp_path / "there", "curves-1")
+    with open(file, "wb") as plain:
+        np.savez_compressed(plain, loss=np.array([1.0]))
+    assert merge(tmp_path / "here", [tmp_path / "there"]).curves == 1
+    (copy,) = (tmp_path / "here").rglob("*.npz")
+    assert b"paritylab blake2b" in copy.read_bytes()
 
 
 @pytest.mark.parametrize("name", ["nowhere", "empty", "here", "here/store"])

@@ -14,6 +14,7 @@ import pytest
 from paritylab import Learner, Parity, Protocol, Setup, Store, status, sweep
 from paritylab.claims import evidence, registry
 from paritylab.cli import build_parser, main
+from paritylab.kept import save_document
 from paritylab.records import Records
 from paritylab.site import build, content, documents, watch
 
@@ -185,9 +186,7 @@ def hostile_out(tmp_path, monkeypatch):
     entry |= {"note": HOSTILE, "numbers": {HOSTILE: 1.0}, "hardware": HOSTILE, "parameters": {HOSTILE: HOSTILE},
               "checks": [dict(entry["checks"][0], name=HOSTILE, rule=HOSTILE)]}  # fmt: skip
     for size in evidence.SIZES:
-        directory = evidence.local_directory(tmp_path, claim.id, size)
-        directory.mkdir(parents=True)
-        (directory / "result.json").write_text(json.dumps(entry | {"size": size}))
+        save_document(evidence.local_directory(tmp_path, claim.id, size) / "result.json", entry | {"size": size})
     setup = json.loads(Setup(Parity(n=8, k=2)).to_json())
     setup["learner"]["network"] = {"type": HOSTILE}
     setup["problem"]["n"] = HOSTILE

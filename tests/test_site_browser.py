@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 import matplotlib
@@ -328,6 +329,15 @@ def test_the_live_page_shows_a_sweep(page, tmp_path):
             page.wait_for_selector("#live table")
             assert "running" in page.inner_text("#live")
             assert "0 of 20" in page.inner_text("#live")
+            (path,) = (tmp_path / "store" / status.FOLDER).glob("*.json")
+            told = json.loads(path.read_text()) | {"host": "<b>elsewhere</b>"}
+            (path.parent / "vanished.json").write_text(json.dumps(told))
+            os.utime(path.parent / "vanished.json", (time.time() - 600,) * 2)
+            (path.parent / "odd.json").write_text("[")
+            page.wait_for_selector("#live:has-text('Not heard of since')")
+            assert "odd.json is no announcement" in page.inner_text("#live")
+            for name in ("vanished", "odd"):
+                (path.parent / f"{name}.json").unlink()
         page.wait_for_selector("#state:has-text('Nothing is training')")
         page.goto(f"http://127.0.0.1:{server.server_address[1]}/docs/theory/leaky.html")
         assert page.evaluate("document.fonts.ready.then(fonts => [...fonts].map(font => font.status))") == ["loaded"]

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import socket
 import subprocess
 import sys
+import time
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from commands import run
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import paritylab as pl
 from paritylab import status, sweeps
 from paritylab.cli import main
 from paritylab.engines import Job
 from paritylab.progress import Bar
-from paritylab.site.serve import _stamps
+from paritylab.site.results import going_on
+from paritylab.site.serve import Watcher, _stamps
 from paritylab.store import Store
 
 
@@ -87,6 +96,180 @@ def test_what_a_killed_process_left_is_not_shown(tmp_path: Path) -> None:
     (folder / "a.json").write_text(json.dumps(told))
     (folder / "b.json").write_text("{")
     assert list(status.sweeps(tmp_path)) == []
+
+
+# --- what else may be found there -----------------------------------------------------------------------------------
+
+
+def announced(store: Path, host: str = "elsewhere", **changes: Any) -> Path:
+    """The file of a sweep on another machine."""
+    told = {"setup_id": "feed", "setup": json.loads(setup(0.1).to_json()), "engine": "jax", "seed": 0, "first": 0,
+            "runs": 20, "known": 0, "state": "running", "ended": 5, "solved": 3}  # fmt: skip
+    (store / status.FOLDER).mkdir(parents=True, exist_ok=True)
+    path = store / status.FOLDER / "a.json"
+    path.write_text(json.dumps({"pid": 12, "host": host, "started": time.time() - 9, "jobs": [told]} | changes))
+    return path
+
+
+ODD = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.integers(-(10**400), 10**400), st.floats(), st.text(max_size=5),
+    st.sampled_from([[], {}, [[]], [{}], "\x1b[2J", "../..", -1, 0, 2**64, 1e308, {"type": 1}, {"network": {}}]),
+)  # fmt: skip
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where something can be put into a JSON value."""
+    yield path
+    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield from places(value[key], (*path, key))
+
+
+def changed(value: Any, path: tuple[Any, ...], new: Any, remove: bool) -> Any:
+    if not path:
+        return new
+    copy = value.copy()
+    if remove and len(path) == 1:
+        del copy[path[0]]
+    else:
+        copy[path[0]] = changed(copy[path[0]], path[1:], new, remove)
+    return copy
+
+
+def looked(out: Path, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], str]:
+    """What ``paritylab status`` tells in both forms, which it always does."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        for more in ([], ["--json"]):
+            code, text, err = run(capsys, "status", "--out", str(out), *more)
+            assert code == 0, err
+            assert all(line.startswith("paritylab: note: ") for line in err.splitlines()), err
+            assert text.isascii() or more == []
+            assert all(line.isprintable() for line in text.splitlines())
+    return json.loads(text, parse_constant=pytest.fail), err
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80)
+@given(data=st.data())
+def test_whatever_an_announcement_holds_it_is_shown_or_noted(data: Any, tmp_path: Path, capsys: Any) -> None:
+    path = announced(tmp_path / "store")
+    told = json.loads(path.read_text())
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.sampled_from(list(places(told))))
+        told = changed(told, place, data.draw(ODD), data.draw(st.booleans()))
+        if not isinstance(told, dict):
+            break
+    path.write_text(json.dumps(told))
+    found, err = looked(tmp_path, capsys)
+    assert len(found["sweeps"]) + len(found["notes"]) == 1 or told.get("host") == socket.gethostname()
+    assert err.count("\n") == len(found["notes"])
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xfe", b"\x80abc", b"[" * 10**5, b"1" * 5000, b"{}", b"[]", b"null", b'"text"', b"NaN",
+                b'{"pid": 1e999}', '{"pid": 1}'.encode("utf-16"), b"\x00" * 100]
+)  # fmt: skip
+def test_what_is_no_announcement_is_noted_by_the_command_and_the_server(content: bytes, tmp_path: Path, capsys) -> None:
+    announced(tmp_path / "store")
+    (tmp_path / "store" / status.FOLDER / "b.json").write_bytes(content)
+    found, _ = looked(tmp_path, capsys)
+    assert len(found["sweeps"]) == 1
+    (note,) = found["notes"]
+    assert "b.json is no announcement of a sweep" in note
+    assert going_on(tmp_path)["notes"] == found["notes"]
+    json.dumps(going_on(tmp_path), allow_nan=False)
+
+
+def test_what_is_no_file_is_noted_and_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    folder = announced(tmp_path / "store").parent
+    (folder / "folder.json").mkdir()
+    (folder / "link.json").symlink_to("/dev/zero")
+    (folder / "loop.json").symlink_to(folder / "loop.json")
+    os.mkfifo(folder / "pipe.json")
+    (folder / "large.json").touch()
+    os.truncate(folder / "large.json", status.LARGEST + 1)
+    unreadable = folder / "unreadable.json"
+    unreadable.touch()
+    read = Path.read_bytes
+
+    def refused(path: Path) -> bytes:  # root may read everything
+        if path == unreadable:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    found, err = looked(tmp_path, capsys)
+    assert len(found["sweeps"]) == 1
+    assert err.count("\n") == len(found["notes"]) == 6
+    with status.Announcement(tmp_path / "store", [{}]):  # nor does another sweep stumble over them
+        pass
+    assert len(list(folder.iterdir())) == 7
+
+
+def test_a_store_that_cannot_be_read_is_noted(tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    announced(tmp_path / "store")
+    (tmp_path / "store" / "feed").write_text("not a folder")
+    found, _ = looked(tmp_path, capsys)
+    assert found["sweeps"] == []
+    assert "not shown: a sweep of 1 setups: cannot read the store" in found["notes"][0]
+    monkeypatch.setattr(Watcher, "refresh", lambda _: "")
+    (note,) = Watcher(tmp_path).live()["notes"]
+    assert "cannot read the store" in note
+    assert str(tmp_path) not in note
+
+
+# --- sweeps that are not heard of ----------------------------------------------------------------------------------
+
+
+def aged(path: Path, seconds: float) -> Path:
+    os.utime(path, (time.time() - seconds, time.time() - seconds))
+    return path
+
+
+@pytest.mark.parametrize("jump", [0.0, 1e9, -1e9])
+def test_a_sweep_of_a_vanished_machine_is_shown_as_such_then_forgotten_whatever_clocks_say(
+    jump: float, tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, now = tmp_path / "store", time.time
+    path = announced(store, jobs=[])
+    for age, quiet, shown in ((0, False, 1), (100, False, 1), (200, True, 1), (-200, True, 1), (80000, True, 1),
+                              (100000, None, 0), (-1e6, None, 0)):  # fmt: skip
+        monkeypatch.undo()
+        heard = aged(path, age).stat().st_mtime
+        monkeypatch.setattr(time, "time", lambda: now() + jump)
+        found, _ = looked(tmp_path, capsys)
+        assert len(found["sweeps"]) == shown, age
+        if shown:
+            assert found["sweeps"][0]["quiet_since"] == (heard if quiet else None), age
+        run(capsys, "status", "--out", str(tmp_path))
+        assert run(capsys, "status", "--out", str(tmp_path))[1].count("not heard of since") == bool(quiet)
+        with status.Announcement(store, [{}]):
+            assert path.exists() == bool(shown)
+        path = path if shown else announced(store, jobs=[])
+
+
+def test_a_quiet_sweep_does_not_keep_the_site_from_showing_its_records(tmp_path: Path) -> None:
+    records = pl.Records([0], [0], [10], [10], [1.0], [0.0])
+    setup_id = Store(tmp_path / "store").append("feed", setup(0.1).to_json(), "jax", 0, records).parent.name
+    watcher = Watcher(tmp_path)
+    states = []
+    for age in (0, 300):
+        aged(announced(tmp_path / "store"), age)
+        states.append(watcher._state())
+    assert setup_id == "feed"
+    assert states[0] != states[1]
+
+
+def test_a_sweep_is_heard_of_while_it_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(status, "HEARTBEAT_SECONDS", 0.01)
+    with status.Announcement(tmp_path, [{}]):
+        (path,) = (tmp_path / status.FOLDER).glob("*.json")
+        for wound in (lambda: aged(path, 1000), path.unlink):  # its machine slept; another forgot it
+            wound()
+            until = time.monotonic() + 20
+            while time.monotonic() < until and not (path.exists() and abs(time.time() - path.stat().st_mtime) < 100):
+                time.sleep(0.01)
+            assert abs(time.time() - path.stat().st_mtime) < 100
+    assert not (tmp_path / status.FOLDER).exists()
 
 
 def test_a_long_sweep_says_before_it_starts_what_it_may_take(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -24,6 +23,7 @@ from paritylab.cost import step_flops
 from paritylab.counts import Counted, Counts, CountTask, wall_seconds
 from paritylab.errors import InvalidInput, require
 from paritylab.files import write_atomically
+from paritylab.kept import load_document, recall, save_document
 from paritylab.problems import Parity
 from paritylab.progress import Bar
 from paritylab.races import Entry, extend, race
@@ -134,16 +134,14 @@ def allot(costs: Sequence[float], runs: int) -> list[int]:
 
 def save_plan(shares: Sequence[Share], seed: int, directory: Path) -> None:
     rows = [asdict(share.cell) | {"setup": share.setup.to_json(), "runs": share.runs} for share in shares]
-    directory.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({"format": FORMAT, "seed": seed, "cells": rows}, indent=1) + "\n"
-    write_atomically(directory / "plan.json", text.encode())
+    save_document(directory / "plan.json", {"format": FORMAT, "seed": seed, "cells": rows})
 
 
 def load_plan(directory: Path) -> tuple[list[Share], int]:
     """The shares and the seed; InvalidInput where there is no plan or none that can be read."""
     path = directory / "plan.json"
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = load_document(path)
         require(document["format"] == FORMAT, f"not of format {FORMAT}")
         shares = [Share(Cell(row["setting"], row["n"], row["k"], row["batch"]), Setup.from_json(row["setup"]),
                         int(row["runs"])) for row in document["cells"]]  # fmt: skip
@@ -154,7 +152,8 @@ def load_plan(directory: Path) -> tuple[list[Share], int]:
 
 def missing(shares: Sequence[Share], seed: int, directory: Path) -> list[CountTask]:
     """The blocks that are not there, those of large networks first."""
-    tasks = [task for share in shares for task in share.tasks(seed) if not (directory / f"{task.name}.npz").exists()]
+    tasks = [task for share in shares for task in share.tasks(seed)
+             if recall(task.path(directory), Counted.load) is None]  # fmt: skip
     return sorted(tasks, key=lambda task: -step_flops(task.setup))
 
 
@@ -174,8 +173,9 @@ class Campaign:
     @classmethod
     def read(cls, directory: Path) -> Campaign:
         shares, seed = load_plan(directory)
-        paths = [[directory / f"{task.name}.npz" for task in share.tasks(seed)] for share in shares]
-        done = [[Counted.load(path) for path in blocks if path.exists()] for blocks in paths]
+        paths = [[task.path(directory) for task in share.tasks(seed)] for share in shares]
+        found = [[recall(path, Counted.load) for path in blocks] for blocks in paths]
+        done = [[block for block in blocks if block is not None] for blocks in found]
         together = [Counts.sum(block.counts for block in blocks) for blocks in done]
         names = [" ".join(sorted({block.engine for block in blocks})) for blocks in done]
         return cls(shares, together, names, wall_seconds([block for blocks in done for block in blocks]))

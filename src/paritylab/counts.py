@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from paritylab.errors import InvalidInput
-from paritylab.files import load_arrays, save_arrays
+from paritylab.errors import InvalidInput, require
+from paritylab.kept import load_arrays, save_arrays
 from paritylab.records import CENSORED, DIVERGED, SOLVED, Records
 from paritylab.setup import Setup
 
@@ -69,6 +69,10 @@ class CountTask:
     def name(self) -> str:
         return f"counts-{self.setup.id}-{self.seed}-{self.first}-{self.runs}"
 
+    def path(self, directory: Path) -> Path:
+        """The file that keeps its counts."""
+        return directory / f"{self.name}.npz"
+
 
 @dataclass(frozen=True)
 class Counted:
@@ -81,23 +85,25 @@ class Counted:
     ended: float
 
     def save(self, directory: Path) -> None:
+        """Keep it as the file that its task names."""
         task, counts = self.task, self.counts
         arrays: dict[str, Any] = {
             "setup": task.setup.to_json(), "seed": task.seed, "first": task.first, "runs": task.runs,
             "engine": self.engine, "began": self.began, "ended": self.ended, "t_c": counts.t_c, "solved": counts.solved,
             **{name: getattr(counts, name) for name in NUMBERS},
         }  # fmt: skip
-        save_arrays(directory / f"{task.name}.npz", {name: np.asarray(value) for name, value in arrays.items()})
+        save_arrays(task.path(directory), {name: np.asarray(value) for name, value in arrays.items()})
 
     @classmethod
     def load(cls, path: Path) -> Counted:
         """What ``save`` wrote; InvalidInput if it is damaged."""
+        file = load_arrays(path)
         try:
-            file = load_arrays(path)
             task = CountTask(Setup.from_json(str(file["setup"])), *(int(file[n]) for n in ("seed", "first", "runs")))
             counts = Counts(file["t_c"], file["solved"], *(int(file[name]) for name in NUMBERS))
+            require(task.path(path.parent) == path and counts.runs == task.runs, "they are those of other runs")
             return cls(task, counts, str(file["engine"]), float(file["began"]), float(file["ended"]))
-        except (OSError, ValueError, KeyError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise InvalidInput(f"{path} does not hold counts: {error}") from error
 
 

@@ -30,6 +30,7 @@ import numpy as np
 
 from paritylab import engines
 from paritylab.errors import CellFailed, InvalidInput, in_a_line, require, unknown
+from paritylab.pools import spared
 from paritylab.records import COLUMNS, Records
 from paritylab.setup import Setup
 
@@ -126,29 +127,13 @@ def _explained() -> Generator[None, None, None]:
         raise InvalidInput("the scheduler is gone; the same command goes on from what is stored") from error
 
 
-@contextlib.contextmanager
-def _spared() -> Generator[None, None, None]:
-    """Ctrl-C waits meanwhile; threads made here, and the processes that they start now or later, never hear of it."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    from multiprocessing import resource_tracker
-
-    resource_tracker.ensure_running()  # its start would let Ctrl-C through to the workers
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def _local_cluster(workers: int) -> Any:
     """Processes on this machine; one may die while it starts, which Dask does not survive, so there is another try."""
     from distributed import LocalCluster
 
     for left in reversed(range(STARTS)):
         try:
-            with _spared():
+            with spared():
                 return LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1",
                                     dashboard_address="127.0.0.1:0", silence_logs=50)  # fmt: skip
         except (RuntimeError, OSError) as error:

@@ -7,30 +7,13 @@ import errno
 import io
 import os
 import uuid
-import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
 ATTEMPTS = 3
 STALE_SECONDS = 3600
-
-
-def save_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write named arrays, compressed, as one file."""
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)  # pyright: ignore[reportArgumentType]
-    write_atomically(path, buffer.getvalue())
-
-
-def load_arrays(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of such a file; ValueError if it is damaged."""
-    try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (zipfile.BadZipFile, EOFError, KeyError) as error:
-        raise ValueError(f"damaged: {error}") from error
 
 
 def save_table(path: Path, rows: np.ndarray, names: Iterable[str]) -> None:

@@ -1,7 +1,8 @@
 """Records from elsewhere: stores of other machines, and what ``python -m paritylab.offload`` wrote there.
 
 What is new is added and what is known is left as it is. A record that contradicts the one already there is a conflict:
-it is reported and left out, and nothing is overwritten.
+it is reported and left out, and nothing is overwritten. A damaged file is reported as well: one from elsewhere is left
+out, one that is here is replaced.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from paritylab.errors import InvalidInput, require
-from paritylab.files import load_arrays, save_arrays
+from paritylab.errors import require
+from paritylab.kept import load_arrays, recall, save_arrays
 from paritylab.offload import read_records
 from paritylab.records import COLUMNS, Records
 from paritylab.store import Store, StoreConflict
@@ -80,8 +81,9 @@ def _series(source: Path) -> Iterator[Series]:
             for engine, seed in store.series(setup_id):
                 yield setup_id, text, engine, seed, store.records(setup_id, engine, seed)
     for path in source.glob("*.npz"):
-        if not path.name.startswith(("curves-", "counts-")):
-            setup, engine, records, seed = read_records(path)
+        kind = path.name.split("-")[0]
+        if kind not in ("curves", "counts") and (found := recall(path, read_records)) is not None:
+            setup, engine, records, seed = found
             yield setup.id, setup.to_json(), engine, seed, records
 
 
@@ -113,21 +115,17 @@ TIMING = ("seconds", "began", "ended")
 
 def _keep(source: Path, target: Path, done: Merged) -> bool:
     """Copy curves or counts unless they are there, and say whether; when they were made may differ."""
-    what = source.name.split("-")[0]
-    try:
-        arrays = load_arrays(source)
-    except ValueError as error:
-        raise InvalidInput(f"{source} does not hold {what}: {error}") from error
-    if target.exists():
-        there = load_arrays(target)
+    arrays, there = recall(source, load_arrays), recall(target, load_arrays)
+    if arrays is None:
+        return False
+    if there is not None:
         same = arrays.keys() == there.keys() and all(
             name in TIMING or np.array_equal(arrays[name], there[name], equal_nan=arrays[name].dtype.kind == "f")
             for name in arrays
         )
         if not same:
-            done.conflicts.append({"file": source.name, "why": f"the {what} differ"})
+            done.conflicts.append({"file": source.name, "why": f"the {source.name.split('-')[0]} differ"})
         return False
-    target.parent.mkdir(parents=True, exist_ok=True)
     save_arrays(target, arrays)
     return True
 

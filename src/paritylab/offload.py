@@ -15,13 +15,13 @@ import argparse
 import hashlib
 import json
 import math
-import multiprocessing
 import os
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,8 @@ from paritylab import __version__, engines
 from paritylab.counts import Counted, Counts, CountTask
 from paritylab.engines.curves import SERIES, Curves, curves_each, stepping
 from paritylab.errors import InvalidInput, require
-from paritylab.files import load_arrays, save_arrays
+from paritylab.kept import load_arrays, recall, save_arrays
+from paritylab.pools import done_apart
 from paritylab.records import COLUMNS, SOLVED, Records
 from paritylab.setup import Setup
 
@@ -156,7 +157,6 @@ def record(tasks: Sequence[CurveTask], directory: Path, progress: bool | None = 
         start = time.perf_counter()
         made = curves_each(setups, **how.options(), seed=group[0].seed, engine=engine, progress=progress, **options)
         seconds = (time.perf_counter() - start) / len(group)
-        directory.mkdir(parents=True, exist_ok=True)
         for task, curves in zip(group, made, strict=True):
             chosen = engines.choose(task.setup, engine, curves=True)
             about = {"engine": np.array(engines.label(chosen)), "seconds": np.array(seconds)}
@@ -173,17 +173,20 @@ def curve_arrays(curves: Curves) -> dict[str, np.ndarray]:
 def read_curves(path: Path, setup: Setup) -> tuple[Curves, str, float]:
     """Kept curves, the engine that made them and its seconds; OSError or ValueError if not there or damaged."""
     arrays = load_arrays(path)
-    engine, seconds = str(arrays.pop("engine", "jax")), float(arrays.pop("seconds", 0.0))
-    leaves = [arrays.pop(f"weights{i}") for i in range(len(arrays)) if f"weights{i}" in arrays]
-    structure = jax.tree.structure(jax.eval_shape(setup.params, jax.random.key(0)))
-    curves = Curves(**arrays, weights=jax.tree.unflatten(structure, leaves) if leaves else None)
-    return curves, engine, seconds
+    try:
+        engine, seconds = str(arrays.pop("engine", "jax")), float(arrays.pop("seconds", 0.0))
+        leaves = [arrays.pop(f"weights{i}") for i in range(len(arrays)) if f"weights{i}" in arrays]
+        structure = jax.tree.structure(jax.eval_shape(setup.params, jax.random.key(0)))
+        curves = Curves(**arrays, weights=jax.tree.unflatten(structure, leaves) if leaves else None)
+        return curves, engine, seconds
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{path} does not hold curves: {error}") from error
 
 
 def work(everything: Sequence[AnyTask], directory: Path, over: Callable[[], bool] = lambda: False) -> int:
     """Do tasks whose chains belong together, one program after the other; returns how many are left once it is over."""
     if drawn := [task for task in everything if isinstance(task, CurveTask)]:
-        missing = [task for task in drawn if not (directory / f"{task.name}.npz").exists()]
+        missing = [task for task in drawn if recall(directory / f"{task.name}.npz", load_arrays) is None]
         if missing:
             record(missing, directory, progress=False)
     tasks = [task for task in everything if isinstance(task, Task)]
@@ -211,6 +214,7 @@ def work(everything: Sequence[AnyTask], directory: Path, over: Callable[[], bool
 
 
 def _work_on_text(text: str, directory: Path, deadline: float) -> int:
+    warnings.showwarning = _show_warning
     return work(from_text(text), directory, lambda: time.monotonic() > deadline)
 
 
@@ -229,7 +233,7 @@ def _train(tasks: Sequence[Task], over: Callable[[], bool]) -> list[Records | No
 
 def _count(tasks: Sequence[CountTask], directory: Path, over: Callable[[], bool]) -> int:
     """Do tasks of any programs, keeping each when it is complete; returns how many are left once it is over."""
-    missing = [task for task in tasks if not (directory / f"{task.name}.npz").exists()]
+    missing = [task for task in tasks if recall(task.path(directory), Counted.load) is None]
     jobs = [engines.Job(task.setup, task.seed, task.first + np.arange(task.runs)) for task in missing]
     left = len(missing)
     for group in engines.together(jobs):
@@ -252,12 +256,10 @@ def _file(task: Task, directory: Path) -> Path:
 
 
 def _done(task: Task, directory: Path, ended: set[str]) -> bool:
-    path = _file(task, directory)
-    if not path.exists():
-        return False
-    if task.ends(read_records(path)[2]):
+    found = recall(_file(task, directory), read_records)
+    if found is not None and task.ends(found[2]):
         ended.add(task.chain)
-    return True
+    return found is not None
 
 
 def _write(task: Task, records: Records, directory: Path) -> None:
@@ -268,11 +270,11 @@ def _write(task: Task, records: Records, directory: Path) -> None:
 
 def read_records(path: Path) -> tuple[Setup, str, Records, int]:
     """The Setup, engine, Records and seed in a file that :func:`work` wrote."""
+    file = load_arrays(path)
     try:
-        file = load_arrays(path)
         records = Records(*(file[name] for name in COLUMNS))
         return Setup.from_json(str(file["setup"])), str(file["engine"]), records, int(file["seed"])
-    except (OSError, ValueError, KeyError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise InvalidInput(f"{path} does not hold records: {error}") from error
 
 
@@ -319,29 +321,35 @@ def _rounds(batches: Sequence[list[AnyTask]]) -> list[list[list[AnyTask]]]:
 def _done_together(
     batches: Sequence[list[AnyTask]], directory: Path, count: int, deadline: float
 ) -> Iterator[tuple[list[AnyTask], int]]:
-    """Those that may run beside each other. Left before its end, it waits for those under way and starts no more."""
-    stopped = threading.Event()  # threads cannot be killed
+    """Those that may run beside each other: in threads on a GPU, elsewhere in processes, or here if one at a time."""
+    if engines.on_gpu():  # which lets kernels of one process run beside each other
+        yield from _done_in_threads(batches, directory, count, deadline)
+    elif count == 1:
+        for batch in batches:
+            yield batch, work(batch, directory, lambda: time.monotonic() > deadline)
+    else:
+        calls = [(to_text(batch), directory, deadline) for batch in batches]
+        for place, left in done_apart(_work_on_text, calls, count):
+            yield batches[place], left
 
-    def start(pool: Executor, batch: list[AnyTask]) -> Future[int]:
-        if isinstance(pool, ThreadPoolExecutor):
-            return pool.submit(work, batch, directory, lambda: time.monotonic() > deadline or stopped.is_set())
-        return pool.submit(_work_on_text, to_text(batch), directory, deadline)
 
-    with _side_by_side(count) as pool:
-        running = {start(pool, batch): batch for batch in batches}
+def _done_in_threads(
+    batches: Sequence[list[AnyTask]], directory: Path, count: int, deadline: float
+) -> Iterator[tuple[list[AnyTask], int]]:
+    """Left before its end, it waits for the launches under way and starts no more: threads cannot be killed."""
+    stopped = threading.Event()
+
+    def over() -> bool:
+        return time.monotonic() > deadline or stopped.is_set()
+
+    with ThreadPoolExecutor(count) as pool:
+        running = {pool.submit(work, batch, directory, over): batch for batch in batches}
         try:
             for done in as_completed(running):
                 yield running[done], done.result()
         finally:
             stopped.set()
             pool.shutdown(cancel_futures=True)
-
-
-def _side_by_side(count: int) -> Executor:
-    """Processes; threads on a GPU, which lets kernels of one process run beside each other."""
-    if engines.on_gpu():
-        return ThreadPoolExecutor(count)
-    return ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"))
 
 
 def main() -> int:
@@ -351,19 +359,29 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=1, help="so many programs are compiled and trained at a time")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
     options = parser.parse_args()
-    deadline = time.monotonic() + options.seconds
+    warnings.showwarning = _show_warning
+    start, left = time.monotonic(), 0
+    deadline = start + options.seconds
     try:
+        require(options.processes >= 1, f"--processes must be at least 1, not {options.processes}")
         batches = batches_of(from_text(options.tasks.read_text(encoding="utf-8")))
+        for batch, missing in done_batches(batches, options.records, options.processes, deadline):
+            left += missing
+            chain = getattr(batch[0], "chain", "") or batch[0].name
+            print(f"{time.monotonic() - start:7.1f} s  {chain}: {missing} tasks left", flush=True)
+    except KeyboardInterrupt:
+        print("paritylab.offload: interrupted; the same command goes on from here", file=sys.stderr)
+        return 130
     except (InvalidInput, OSError) as error:
         print(f"paritylab.offload: error: {error}", file=sys.stderr)
         return 2
-    start, left = time.monotonic(), 0
-    for batch, missing in done_batches(batches, options.records, options.processes, deadline):
-        left += missing
-        chain = getattr(batch[0], "chain", "") or batch[0].name
-        print(f"{time.monotonic() - start:7.1f} s  {chain}: {missing} tasks left", flush=True)
     print(f"{len(list(options.records.glob('*.npz')))} record files, {left} tasks left")
     return 0
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
+    if category.__module__.startswith("paritylab"):
+        print(f"paritylab.offload: note: {message}", file=sys.stderr)
 
 
 if __name__ == "__main__":

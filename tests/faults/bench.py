@@ -37,7 +37,8 @@ MARK = "PARITYLAB_FAULTS"  # in the environment of every process that a command 
 # Imports once and forks for each command. Records are flushed as they come, many times a second.
 NURSERY = """
 import atexit, gc, importlib, json, os, sys, traceback, warnings
-import paritylab.cli.measure, paritylab.crews, paritylab.engines, paritylab.store, paritylab.sweeps
+import paritylab.campaign, paritylab.cli.campaign, paritylab.cli.measure, paritylab.crews, paritylab.offload
+import paritylab.engines, paritylab.store, paritylab.sweeps
 try:
     import distributed.cli.dask_scheduler, distributed.cli.dask_worker
 except ImportError:

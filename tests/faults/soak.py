@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from faults import disk, functions, processes, values
+from faults import campaigns, disk, functions, processes, values
 from faults.bench import ENGINE, Bench, Outcome
 
 import paritylab
@@ -39,6 +39,10 @@ SCENARIOS: dict[str, Callable[..., Outcome]] = {
     "Ctrl-C while libraries are imported": processes.interrupt_cold_command,
     "Ctrl-C with two workers": processes.interrupt_command_with_workers,
     "one process, then four, then a cluster, each cut short": processes.mixture,
+    "a campaign is killed": campaigns.kill_campaign,
+    "Ctrl-C in a campaign": campaigns.interrupt_campaign,
+    "counts of a campaign are damaged": campaigns.damaged_counts,
+    "work for another machine is cut short, or its workers": campaigns.offload_cut_short,
     "the disk is full": disk.full_disk,
     "a file may not grow": disk.no_room_for_a_file,
     "the disk is read-only": disk.read_only_disk,

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from itertools import cycle
 from pathlib import Path
@@ -16,8 +17,8 @@ import numpy as np
 from paritylab import plots, statistics
 from paritylab.baselines.attempts import THRESHOLD, bound, check_threshold, needed
 from paritylab.baselines.records import Record, as_records, details, frame, identity
-from paritylab.errors import require
-from paritylab.files import write_atomically
+from paritylab.errors import InvalidInput, require
+from paritylab.kept import KeptWarning, load_arrays, recall, save_arrays
 from paritylab.problems.parity import Parity
 from paritylab.progress import Bar
 
@@ -95,18 +96,24 @@ def _kept(
 
     trained = encode(learner or sgd.LEARNER) if name == "sgd" else None
     parameters = {"learner": name, "problem": encode(problem), "limit": limit, "threshold": threshold, "sgd": trained}
-    path = out / "kept" / f"{kept_name('compare', parameters, seed)}.parquet"
+    path = out / "kept" / f"{kept_name('compare', parameters, seed)}.npz"
+    earlier = path.with_suffix(".parquet")
+    if earlier.exists() and not path.exists():
+        warnings.warn(f"not used: {earlier} has no digest to verify it by; its runs are done again", KeptWarning,
+                      stacklevel=2)  # fmt: skip
 
     def keep(rows: list[Record]) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, as_parquet(rows))
+        save_arrays(path, {"parquet": np.frombuffer(as_parquet(rows), np.uint8)})
 
-    same = {"problem": identity(problem)}  # files of earlier versions do not name it
-    try:
-        rows = [Record.from_dict(row | same) for row in pl.read_parquet(path).iter_rows(named=True)]
-    except (FileNotFoundError, TypeError, pl.exceptions.PolarsError):  # a damaged file is replaced
-        rows = []
-    return rows, keep
+    def read(path: Path) -> list[Record]:
+        arrays = load_arrays(path)
+        try:
+            table = pl.read_parquet(io.BytesIO(arrays["parquet"].tobytes()))
+            return [Record.from_dict(row) for row in table.iter_rows(named=True)]
+        except (KeyError, TypeError, pl.exceptions.PolarsError) as error:
+            raise InvalidInput(f"{path} does not hold records: {error}") from error
+
+    return recall(path, read) or [], keep
 
 
 def as_parquet(rows: Sequence[Record]) -> bytes:

@@ -2,20 +2,21 @@
 
 One file per claim, one entry per size of the trial. The package ships ``claims/evidence/<claim>.json`` (written by
 ``paritylab reproduce --record``), with figure and data of the largest trial beside it; trials of one's own are kept as
-``<out>/claims/<claim>/<size>/result.json``.
+``<out>/claims/<claim>/<size>/result.json``, with digests of the files beside it.
 """
 
 from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from paritylab.errors import InvalidInput
+from paritylab.errors import InvalidInput, require
 from paritylab.files import write_atomically
+from paritylab.kept import is_sound, load_document, recall
 
 FORMAT = 1
 SIZES = ("quick", "standard", "full")
@@ -43,8 +44,14 @@ def local_directory(out: Path, claim: str, size: str) -> Path:
 
 def local(out: Path, claim: str) -> dict[str, dict[str, Any]]:
     """The results of a claim under ``out``, by size."""
-    found = {size: _read(local_directory(out, claim, size) / "result.json") for size in SIZES}
+    found = {size: recall(local_directory(out, claim, size) / "result.json", _own) for size in SIZES}
     return {size: result for size, result in found.items() if result}
+
+
+def _own(path: Path) -> dict[str, Any]:
+    result = load_document(path)
+    require(result.get("format") == FORMAT, f"{path} is not evidence of format {FORMAT}")
+    return result
 
 
 def strongest(out: Path, claim: str) -> dict[str, Any] | None:
@@ -63,16 +70,26 @@ def from_disk(entry: dict[str, Any]) -> bool:
 
 def figure_of(out: Path, claim: str, found: dict[str, Any]) -> Path | None:
     """The SVG figure of the trial that :func:`strongest` found."""
-    own = local_directory(out, claim, found["size"]) / "figure.svg"
-    path = own if found["source"] == "local" else shipped_directory() / f"{claim}.svg"
-    return path if path.is_file() else None
+    if found["source"] == "shipped":
+        path = shipped_directory() / f"{claim}.svg"
+        return path if path.is_file() else None
+    return next(_beside(out, claim, found, ["figure.svg"]), None)
 
 
 def data_of(out: Path, claim: str, found: dict[str, Any]) -> list[Path]:
     """The data files of that trial, CSV first."""
-    own = local_directory(out, claim, found["size"])
-    stem = own / "data" if found["source"] == "local" else shipped_directory() / claim
-    return [path for suffix in SHIPPABLE if (path := stem.with_name(f"{stem.name}.{suffix}")).is_file()]
+    if found["source"] == "shipped":
+        paths = [shipped_directory() / f"{claim}.{suffix}" for suffix in SHIPPABLE]
+        return [path for path in paths if path.is_file()]
+    return list(_beside(out, claim, found, [f"data.{suffix}" for suffix in SHIPPABLE]))
+
+
+def _beside(out: Path, claim: str, found: dict[str, Any], names: Sequence[str]) -> Iterator[Path]:
+    """Files of a trial of one's own that are as they were written."""
+    for name in names:
+        path = local_directory(out, claim, found["size"]) / name
+        if is_sound(path, found.get("files", {}).get(name)):
+            yield path
 
 
 def record(claim: str, entry: dict[str, Any], figure: bytes | None, data: Sequence[Path] = ()) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from paritylab.claims.evidence import SIZES
 from paritylab.cost import step_flops
 from paritylab.engines import ENGINES
 from paritylab.errors import require, unknown
-from paritylab.files import load_arrays, save_arrays
+from paritylab.kept import load_arrays, recall, save_arrays
 from paritylab.offload import CurveTask, Task, chain_ends, kept_name
 from paritylab.records import Records
 
@@ -216,15 +215,14 @@ class Lab:
         how = Recorded(asked, every, numbers, weights, train, stop, loss)
         directory = self.out / "kept"
 
-        def recall(task: CurveTask) -> tuple[Curves, str, float] | None:
+        def found_on_disk(task: CurveTask) -> tuple[Curves, str, float] | None:
             chosen = engines.choose(task.setup, self.engine, curves=True)
-            for engine in dict.fromkeys((chosen, "lanes", "jax")):
-                with contextlib.suppress(FileNotFoundError, ValueError):  # a damaged file is replaced
-                    return read_curves(directory / f"{task.name_on(engine)}.npz", task.setup)
-            return None
+            paths = [directory / f"{task.name_on(engine)}.npz" for engine in dict.fromkeys((chosen, "lanes", "jax"))]
+            kept = (recall(path, lambda path: read_curves(path, task.setup)) for path in paths)
+            return next((curves for curves in kept if curves is not None), None)
 
         tasks = [CurveTask(setup, self.seed, how) for setup in setups]
-        missing = [task for task in tasks if recall(task) is None]
+        missing = [task for task in tasks if found_on_disk(task) is None]
         self.recalled += len(tasks) - len(missing)
         if missing and self.plan is not None:
             self.plan += missing
@@ -233,7 +231,7 @@ class Lab:
             record(missing, directory, self.progress, engine=self.engine, threads=self.threads)
         found = []
         for task in tasks:
-            kept = recall(task)
+            kept = found_on_disk(task)
             assert kept is not None
             curves, engine, seconds = kept
             self.recalled_seconds += seconds if task not in missing else 0
@@ -246,12 +244,10 @@ class Lab:
     ) -> dict[str, np.ndarray]:
         """Arrays that took long to compute: from disk if these parameters (and the seed) were tried before."""
         path = self.out / "kept" / f"{kept_name(name, parameters, self.seed)}.npz"
-        with contextlib.suppress(FileNotFoundError, ValueError):  # a damaged file is replaced
-            arrays = load_arrays(path)
+        if (arrays := recall(path, load_arrays)) is not None:
             self.recalled += 1
             return arrays
         arrays = {each: np.asarray(value) for each, value in make().items()}
-        path.parent.mkdir(parents=True, exist_ok=True)
         save_arrays(path, arrays)
         return arrays
 

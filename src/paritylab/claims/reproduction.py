@@ -22,6 +22,7 @@ from paritylab.claims.verdicts import Outcome, finite
 from paritylab.cost import RATE
 from paritylab.errors import InvalidInput
 from paritylab.files import write_atomically
+from paritylab.kept import digest_of, save_document
 from paritylab.progress import duration
 
 
@@ -66,7 +67,8 @@ def reproduce(claim: str | Claim, lab: Lab | None = None, record: bool = False) 
     directory.mkdir(parents=True, exist_ok=True)
     data = _write_data(directory, outcome.data)
     files = [*data, *_write_figure(directory, outcome.figure)]
-    write_atomically(directory / "result.json", (json.dumps(result, indent=1, allow_nan=False) + "\n").encode())
+    digests = {path.name: digest_of(path.read_bytes()) for path in files}
+    save_document(directory / "result.json", result | {"files": digests})
     if record:
         figure = (directory / "figure.svg").read_bytes() if outcome.figure is not None else None
         files.append(evidence.record(claim.id, result, figure, data))

@@ -10,6 +10,7 @@ from typing import Any
 
 from paritylab import stages, status
 from paritylab.cli.results import describe
+from paritylab.errors import InvalidInput
 
 
 def summaries(out: Path) -> list[dict[str, Any]]:
@@ -42,10 +43,19 @@ def row(each: stages.Series) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def going_on(out: Path) -> list[dict[str, Any]]:
-    """Running and queued sweeps: how far they are, how long they may still take, what their stored records say."""
+def going_on(out: Path) -> dict[str, list[Any]]:
+    """Running and queued ``sweeps``: how far they are, how long they may still take, what their stored records say.
+
+    ``notes`` say what could not be shown.
+    """
     root = out / "store"
-    return [_told(root, sweep) for sweep in status.sweeps(root)]
+    seen, found = status.look(root), []
+    for sweep in seen.sweeps:
+        try:
+            found.append(_told(root, sweep))
+        except InvalidInput as error:
+            seen.notes.append(f"not shown: a sweep of {len(sweep['jobs'])} setups: {error}")
+    return {"sweeps": found, "notes": seen.notes}
 
 
 def _told(root: Path, sweep: dict[str, Any]) -> dict[str, Any]:
@@ -61,9 +71,10 @@ def _told(root: Path, sweep: dict[str, Any]) -> dict[str, Any]:
             done = max(known["runs"], job["known"] + job["ended"])  # a race keeps some under another Setup
             jobs.append(known | {"state": job["state"], "done": done, "wanted": job["runs"]})
     ended = sum(job["ended"] for job in sweep["jobs"])
-    left = sum(job["runs"] - job["known"] - job["ended"] for job in sweep["jobs"])
+    left = max(0, sum(job["runs"] - job["known"] - job["ended"] for job in sweep["jobs"]))
+    guess = ended and sweep["quiet_since"] is None
     elapsed = max(0.0, time.time() - sweep["started"])
     return {
         "pid": sweep["pid"], "host": sweep["host"], "started": sweep["started"], "elapsed": round(elapsed, 1),
-        "left": round(elapsed * left / ended, 1) if ended else None, "jobs": jobs,
+        "left": round(elapsed * left / ended, 1) if guess else None, "quiet_since": sweep["quiet_since"], "jobs": jobs,
     }  # fmt: skip

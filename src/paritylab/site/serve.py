@@ -7,6 +7,7 @@ import functools
 import glob
 import hashlib
 import json
+import os
 import re
 import sys
 import threading
@@ -60,14 +61,16 @@ class Watcher:
             return self._built
 
     def live(self) -> dict[str, Any]:
-        """Running and queued sweeps with what their stored records say so far."""
-        private = {"pid", "host"}
-        sweeps = [{name: told for name, told in sweep.items() if name not in private} for sweep in going_on(self.out)]
-        return {"built": self.refresh(), "sweeps": sweeps}
+        """Running and queued sweeps with what their records say so far, and notes; nothing about this machine."""
+        private, found = {"pid", "host"}, going_on(self.out)
+        sweeps = [{name: told for name, told in sweep.items() if name not in private} for sweep in found["sweeps"]]
+        notes = [note.replace(f"{self.out}{os.sep}", "") for note in found["notes"]]
+        return {"built": self.refresh(), "sweeps": sweeps, "notes": notes}
 
     def _state(self) -> str:
         """Changes with every claim tried, and when a sweep ends: records of one that goes on do not count."""
-        busy = {job["setup_id"] for sweep in status.sweeps(self.out / "store") for job in sweep["jobs"]}
+        heard = [sweep for sweep in status.sweeps(self.out / "store") if sweep["quiet_since"] is None]
+        busy = {job["setup_id"] for sweep in heard for job in sweep["jobs"]}
         patterns = ("claims/*/*/result.json", "*.svg", "store/*/*.parquet")
         names = [name for pattern in patterns for name in glob.glob(pattern, root_dir=self.out)]
         listed = "\n".join(_stamps(self.out / name for name in sorted(names) if Path(name).parent.name not in busy))

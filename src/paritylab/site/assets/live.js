@@ -3,6 +3,7 @@
 (() => {
   const state = document.getElementById("state"), list = document.getElementById("live");
   const cell = (row, text, name = "td") => { const node = document.createElement(name); node.textContent = text; row.append(node); return node; };
+  const line = (text) => { const node = document.createElement("p"); node.textContent = text; return node; };
   const number = (value) => (value === null || value === undefined ? "–" : Math.round(value).toLocaleString("en"));
   const shape = (job) => `n = ${job.n}, k = ${job.k}, ${job.network}, batch ${job.batch}, rate ${job.lr}`;
   const table = (sweep) => {
@@ -30,12 +31,14 @@
     scroll.setAttribute("role", "region");
     scroll.setAttribute("aria-label", title.textContent);
     scroll.append(made);
-    box.append(title, scroll);
+    box.append(title);
+    if (sweep.quiet_since !== null) box.append(line(`Not heard of since ${new Date(1000 * sweep.quiet_since).toLocaleString("en")}.`));
+    box.append(scroll);
     return box;
   };
   document.addEventListener("live", ({ detail }) => {
     const told = detail === null ? "The server does not answer." : detail.sweeps.length ? `${detail.sweeps.length} sweep${detail.sweeps.length > 1 ? "s" : ""} going on.` : "Nothing is training.";
     if (state.textContent !== told) state.textContent = told;
-    if (detail) list.replaceChildren(...detail.sweeps.map(table));
+    if (detail) list.replaceChildren(...detail.sweeps.map(table), ...detail.notes.map(line));
   });
 })();

@@ -1,0 +1,197 @@
+"""Faults of campaigns, and of work for another machine: kills, interruptions, damaged counts."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from functools import cache
+from pathlib import Path
+from random import Random
+
+import numpy as np
+from faults.bench import INTERRUPTED, Bench, Child, Outcome, ended, wait_for
+from faults.processes import STRIKE
+
+from paritylab import campaign, offload
+from paritylab.campaign import Cell
+from paritylab.counts import NUMBERS, Counted
+from paritylab.kept import recall
+
+RUNS = 2_000
+COMMAND = ["campaign", "--settings", "i", "--n", "10", "--k", "2", "--batch", "32", "4", "--runs", str(RUNS), "--json"]
+# Many files to write, and no figure to draw.
+SMALL = """
+import paritylab.campaign, paritylab.plots
+paritylab.campaign.BLOCK, paritylab.plots.save = 100, lambda *_: []
+"""
+ATTEMPTS = 4
+STOPPED = "paritylab.offload: interrupted; the same command goes on from here\n"
+
+
+def start(bench: Bench, out: Path, first: str = "") -> Child:
+    return bench.start(out, command=COMMAND, first=SMALL + first)
+
+
+def complete(bench: Bench, out: Path, outcome: Outcome) -> None:
+    bench.complete(out, outcome=outcome, command=COMMAND, first=SMALL)
+
+
+@cache
+def undisturbed(bench: Bench) -> tuple[dict[str, Counted], float]:
+    """The counts of a campaign in peace, and the seconds that it takes."""
+    folder = bench.folder / "campaign in peace"
+    complete(bench, folder / "first", outcome := Outcome())  # all is imported by then
+    begun = time.monotonic()
+    complete(bench, folder / "second", outcome)
+    assert outcome.clean, outcome
+    seconds = time.monotonic() - begun
+    return {path.name: Counted.load(path) for path in (folder / "first" / "campaign").glob("counts-*")}, seconds
+
+
+def struck(moments: Random, bench: Bench, out: Path, number: int, group: bool = False) -> Child:
+    """A campaign that got a signal at one of its calls, or at any time, and ended."""
+    if moments.random() < 0.5:
+        call, before = moments.choice(["fsync", "replace"]), moments.random() < 0.5
+        child = start(bench, out, STRIKE.format(call=call, count=int(2 ** moments.uniform(0, 6)), before=before,
+                                                number=int(number), kill="killpg" if group else "kill"))  # fmt: skip
+    else:
+        child = start(bench, out)
+        limit = time.monotonic() + moments.uniform(0, undisturbed(bench)[1])
+        wait_for(lambda: child.status() is not None or time.monotonic() > limit, 60)
+        child.send(number, group)
+    child.wait()
+    return child
+
+
+def compared(directory: Path, wanted: dict[str, Counted]) -> Outcome:
+    """The counts in a folder beside those that should be there, run by run, and what else is there."""
+    outcome = Outcome()
+    for path in directory.glob(".*.tmp"):
+        os.utime(path, (0, 0))  # an hour old by the next write
+    for name, right in wanted.items():
+        found = recall(directory / name, Counted.load)
+        outcome.records += right.task.runs if found else 0
+        outcome.lost += 0 if found else right.task.runs
+        if found and not same(found, right):
+            outcome.different += right.task.runs
+    outcome.left = len({path.name for path in directory.glob("counts-*")} - wanted.keys())
+    return outcome
+
+
+def same(found: Counted, right: Counted) -> bool:
+    mine, theirs = found.counts, right.counts
+    numbers = all(getattr(mine, name) == getattr(theirs, name) for name in NUMBERS)
+    steps = np.array_equal(mine.t_c, theirs.t_c) and np.array_equal(mine.solved, theirs.solved)
+    return found.task == right.task and numbers and steps
+
+
+def finished(bench: Bench, out: Path, outcome: Outcome) -> Outcome:
+    """Let a campaign through, and look at what is there in the end."""
+    complete(bench, out, outcome)
+    outcome += compared(out / "campaign", undisturbed(bench)[0])
+    campaign.save_plan(*campaign.load_plan(out / "campaign"), out / "campaign")
+    outcome.left += len(list((out / "campaign").glob(".*.tmp")))
+    return outcome
+
+
+def kill_campaign(moments: Random, folder: Path, bench: Bench) -> Outcome:
+    """Kill a campaign again and again, then let it through."""
+    outcome = Outcome()
+    for _ in range(ATTEMPTS):
+        child = struck(moments, bench, folder, signal.SIGKILL)
+        status = child.status()
+        outcome.faults += status == -signal.SIGKILL
+        outcome.expect(status in (0, -signal.SIGKILL) and not child.err, f"status {status}: {child.err}")
+        outcome.left += child.orphans()
+    return finished(bench, folder, outcome)
+
+
+def interrupt_campaign(moments: Random, folder: Path, bench: Bench) -> Outcome:
+    """Ctrl-C: to the command alone, or, as a terminal does it, to all its processes; heard within seconds."""
+    outcome = Outcome()
+    for _ in range(ATTEMPTS):
+        begun = time.monotonic()
+        child = struck(moments, bench, folder, signal.SIGINT, group=moments.random() < 0.5)
+        seconds = time.monotonic() - begun
+        status = 0 if child.status() == -signal.SIGINT and child.out.endswith("}\n") else child.status()  # it was done
+        outcome.faults += status == 130
+        said = (child.err == INTERRUPTED and not child.out) if status == 130 else (status == 0 and not child.err)
+        outcome.expect(said, f"status {status}: {child.err}")
+        outcome.expect(seconds < 5 + 5 * undisturbed(bench)[1], f"ended after {seconds:.1f} s")
+        outcome.left += child.orphans()
+    return finished(bench, folder, outcome)
+
+
+def damaged_counts(moments: Random, folder: Path, bench: Bench) -> Outcome:
+    """Counts that are cut short, flipped, empty or another's: each is noted and made again."""
+    outcome = Outcome()
+    complete(bench, folder, outcome)
+    paths = sorted((folder / "campaign").glob("counts-*"))
+    for path in (hit := moments.sample(paths, 3)):
+        data = bytearray(path.read_bytes())
+        kind = moments.choice(["cut", "flipped", "empty", "another's"])
+        if kind == "flipped":
+            data[moments.randrange(len(data))] ^= 1 << moments.randrange(8)
+        else:
+            data = {"cut": data[: moments.randrange(len(data))], "empty": bytearray(),
+                    "another's": bytearray(next(other for other in paths if other not in hit).read_bytes())}[kind]
+        path.write_bytes(data)
+        outcome.faults += 1
+    child = start(bench, folder)
+    status = child.wait()
+    notes = child.err.splitlines()
+    said = len(notes) == 3 and all(any(f"note: not used: {path} is damaged" in note for note in notes) for path in hit)
+    outcome.expect(status == 0 and said, f"status {status}: {child.err}")
+    return finished(bench, folder, outcome)
+
+
+# --- work for another machine -------------------------------------------------------------------------------------
+
+
+def tasks() -> list[offload.AnyTask]:
+    """Two programs, so that two processes have something to do."""
+    cells = [Cell("i", 10, 2, 32), Cell("iv", 10, 2, 32)]
+    shares = [campaign.Share(cell, cell.setups()[0], 40_000) for cell in cells]
+    return [task for share in shares for task in share.tasks(0)]
+
+
+@cache
+def worked(bench: Bench) -> dict[str, Counted]:
+    folder = bench.folder / "work in peace"
+    offload.work(tasks(), folder)
+    return {path.name: Counted.load(path) for path in folder.iterdir()}
+
+
+def offload_cut_short(moments: Random, folder: Path, bench: Bench) -> Outcome:
+    """``python -m paritylab.offload`` with two processes: one of them, or the main one, gets a signal."""
+    outcome, wanted = Outcome(), worked(bench)
+    (folder / "work.json").write_text(offload.to_text(tasks()))
+
+    def begin() -> Child:
+        arguments = [str(folder / "work.json"), str(folder / "records"), "--processes", "2"]
+        return Child(bench, arguments, program="paritylab.offload:main")
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        child = begin()
+        with ended(child):
+            wait_for(lambda child=child: child.status() is not None or len(child.workers()) == 2, 60)
+            time.sleep(moments.uniform(0, 3))
+            if number == signal.SIGTERM:  # to a worker
+                for pid in child.workers()[:1]:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+            else:
+                child.send(number)
+            status = child.wait()
+            outcome.faults += 1
+            allowed = {signal.SIGINT: (0, 130), signal.SIGTERM: (0,), signal.SIGKILL: (0, -signal.SIGKILL)}[number]
+            said = child.err == STOPPED if status == 130 else not child.err or status == -signal.SIGKILL
+            outcome.expect(status in allowed and said, f"signal {number}, status {status}: {child.err}")
+            outcome.left += child.orphans()
+    child = begin()
+    status = child.wait()
+    outcome.expect(status == 0 and not child.err, f"status {status}: {child.err}")
+    outcome += compared(folder / "records", wanted)
+    return outcome
