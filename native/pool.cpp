@@ -66,9 +66,6 @@ void Pool::check(int64_t tag, int64_t max_steps) const {
     if (trace_ && (tag < 0 || tag >= trace_->runs)) throw std::invalid_argument("tag: the trace has no such row");
     if (trace_ && max_steps < trace_->steps.back()) throw std::invalid_argument("max_steps: the trace goes further");
     if (max_steps < 1) throw std::invalid_argument("max_steps: expected at least 1");
-    if (!config_.schedule.empty() && max_steps > static_cast<int64_t>(config_.schedule.size())) {
-        throw std::invalid_argument("schedule: shorter than max_steps");
-    }
 }
 
 void Pool::add(Run run) {

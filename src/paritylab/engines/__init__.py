@@ -100,10 +100,9 @@ def make_pool(queue: Queue, engine: str, threads: int | None = None, slots: int 
     program = queue.jobs[0].setup.program
     if engine == "jax":
         return JaxPool(program, slots or default_slots(program, len(queue)), **options)
-    longest = max(job.setup.protocol.max_steps for job in queue.jobs)
     if engine == "warps":
-        return warps.WarpsPool(program, longest, slots or len(queue), **options)
-    return lanes.LanesPool(program, longest, threads or os.cpu_count() or 1, **options)
+        return warps.WarpsPool(program, slots or len(queue), **options)
+    return lanes.LanesPool(program, threads or os.cpu_count() or 1, **options)
 
 
 def train(

@@ -207,8 +207,8 @@ def _check_memory(size: int, runs: int, points: int) -> None:
 def _on_lanes(job: Job, recording: Recording, threads: int | None, show: Callable[[int], None]) -> Curves:
     queue = Queue([job])
     trace = (recording.points.tolist(), len(queue), recording.trains(job.setup))
-    pool = LanesPool(job.setup.program, job.setup.protocol.max_steps, threads or os.cpu_count() or 1,
-                     keep_params=recording.weights, trace=trace)  # fmt: skip
+    threads = threads or os.cpu_count() or 1
+    pool = LanesPool(job.setup.program, threads, keep_params=recording.weights, trace=trace)
     for _ in loop.train(queue, pool):
         show(pool.model_steps)
     series, params = pool.take_trace()
