@@ -17,10 +17,13 @@ from paritylab.baselines.attempts import THRESHOLD, bound, check_threshold, need
 from paritylab.baselines.records import Record, as_records, frame
 from paritylab.errors import require
 from paritylab.files import write_atomically
+from paritylab.memory import Part, require_room
 from paritylab.problems.parity import Parity
 from paritylab.progress import Bar
 
 FLUSH_SECONDS = 2.0
+ROW_BYTES = 1000
+"""What a run takes, in lists and tables."""
 
 
 def compare(
@@ -40,6 +43,8 @@ def compare(
     require(len(set(learners)) == len(learners) > 0, "say each learner once, and one at least")
     require(len(set(problems)) == len(problems) > 0, "say each problem once, and one at least")
     check_threshold(threshold)
+    each = "runs" if len(problems) * len(learners) == 1 else f"runs of each of {len(problems) * len(learners)} cells"
+    require_room("this comparison", {each: Part(runs, ROW_BYTES * len(problems) * len(learners))})
     cells = [(problem, name) for problem in problems for name in learners]
     for problem, name in cells:
         bound(name, problem, limit)
