@@ -82,7 +82,7 @@ def kernels(only: str | None = None) -> None:
     def compiled(case: Any) -> Any:
         program = setups[case[0]].program
         try:
-            return gpu.kernels(plan(program, lanes.pool_arguments(program, 1), **case[1]))
+            return gpu.kernels(plan(program, lanes.pool_arguments(program), **case[1]))
         except Exception as error:
             return error
 
@@ -95,7 +95,7 @@ def kernels(only: str | None = None) -> None:
             if isinstance(made, Exception):
                 raise made
             queue = Queue([Job(setups[name], 0, np.arange(ROWS))])
-            pool = WarpsPool(setups[name].program, 1, ROWS, **tuning)
+            pool = WarpsPool(setups[name].program, ROWS, **tuning)
             pool.load(queue.take(pool.room))
             show(workload=name, tuning=tuning, **made.facts, rate=steady_rate(pool))
         except Exception as error:
@@ -108,7 +108,7 @@ def million() -> None:
     for runs in (1000, 10**6):
         start = time.perf_counter()
         queue = Queue([Job(setup, 0, np.arange(runs))])
-        pool = WarpsPool(setup.program, 100_000, runs)
+        pool = WarpsPool(setup.program, runs)
         seconds = dict.fromkeys(("keys", "load", "advance"), 0.0)
         parts = []
         while len(queue) or pool.busy:

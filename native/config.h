@@ -3,7 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
+
+#include "schedule.h"
 
 namespace paritylab {
 
@@ -26,7 +29,7 @@ struct Config {
     Loss loss;
     std::vector<float> loss_params;
     int batch;
-    std::vector<float> schedule;  // empty, or what lr is multiplied by at each step
+    std::shared_ptr<Schedule> schedule;  // null: lr stays as it is
     std::vector<float> rates;
     float decay_coupled;
     float decay_plain;

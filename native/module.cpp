@@ -94,6 +94,16 @@ nb::dict to_dict(Trace trace, const Config& config) {
     return out;
 }
 
+// Of a function from a block's number to its factors, which is called by the threads that train.
+std::shared_ptr<Schedule> make_schedule(nb::callable factors) {
+    return std::make_shared<Schedule>([factors = std::move(factors)](int64_t number) {
+        nb::gil_scoped_acquire acquire;
+        const auto block = nb::cast<Array<float, 1>>(factors(number));
+        if (block.size() != size_t(Schedule::SIZE)) throw std::invalid_argument("schedule: a block of a wrong size");
+        return Schedule::Block(block.data(), block.data() + block.size());
+    });
+}
+
 std::unique_ptr<Trace> make_trace(const Config& config, std::vector<int64_t> steps, int64_t runs, bool train) {
     if (runs < 1) throw std::invalid_argument("trace: expected at least one run");
     if (steps.empty() || steps.front() < 0) throw std::invalid_argument("trace: expected steps of at least 0");
@@ -166,6 +176,7 @@ double fma_peak(double seconds, int threads, const std::string& isa) {
 NB_MODULE(_lanes, m) {
     m.doc() = "Trains many small networks at once on sparse parities, on the CPU.";
 
+    m.attr("SCHEDULE_BLOCK") = Schedule::SIZE;
     m.def("supported_isas", [] {
         std::vector<std::string> names;
         for (const Kernel& kernel : supported_kernels()) names.emplace_back(kernel.name);
@@ -192,7 +203,7 @@ NB_MODULE(_lanes, m) {
         .def("__init__", [](Pool* self, int n, const std::string& family, int width, int batch,
                             const std::string& activation, std::vector<float> activation_params,
                             const std::string& loss, std::vector<float> loss_params,
-                            std::optional<Array<float, 1>> schedule, std::vector<float> rates,
+                            std::optional<nb::callable> schedule, std::vector<float> rates,
                             float decay_coupled, float decay_plain, int64_t sample, bool replacement,
                             int64_t eval_every, int64_t eval_size, bool eval_fresh,
                             int64_t allowed_errors, int consecutive, bool keep_params, int threads,
@@ -206,10 +217,7 @@ NB_MODULE(_lanes, m) {
                 .sample = sample, .replacement = replacement,
                 .eval_every = eval_every, .eval_size = eval_size, .eval_fresh = eval_fresh,
                 .allowed_errors = allowed_errors, .consecutive = consecutive, .keep_params = keep_params};
-            if (schedule) {
-                config.schedule.assign(schedule->data(), schedule->data() + schedule->size());
-                if (config.schedule.empty()) throw std::invalid_argument("schedule: empty");
-            }
+            if (schedule) config.schedule = make_schedule(std::move(*schedule));
             check(config);
             std::unique_ptr<Trace> traced;
             if (trace) traced = std::apply([&](auto... parts) { return make_trace(config, parts...); }, *trace);
@@ -221,6 +229,7 @@ NB_MODULE(_lanes, m) {
            "bias"_a = true, "below"_a = std::vector<int>{}, "isa"_a = "auto", "layout"_a = "auto", "trace"_a.none() = nb::none(),
            "bias: whether there are b and c; without them those given must be 0. "
            "below: the widths of an mlp's hidden layers before the last; their W and b come one after the other. "
+           "schedule: from the number of a block of SCHEDULE_BLOCK steps to the factors on lr at these steps. "
            "trace: (steps, runs, train) to record curves of so many runs, of tags 0, 1, ..., and not to judge them.")
         .def("add", &add, "tag"_a, "key"_a, "W"_a, "b"_a, "u"_a, "c"_a, "lr"_a, "tau"_a, "flip"_a, "mask"_a,
              "max_steps"_a, "Puts copies of these runs at the end of the stock.")

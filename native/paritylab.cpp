@@ -16,6 +16,7 @@ using namespace paritylab;
 
 struct paritylab_pool {
     const Config config;
+    const int64_t longest;  // steps that the schedule has
     std::unique_ptr<Group> group;
     Stock stock;
     std::deque<Record> done;
@@ -41,6 +42,17 @@ bool among(int32_t value, Enum last) {
 
 std::vector<float> to_vector(const paritylab_floats& floats) { return {floats.data, floats.data + floats.count}; }
 
+// Null if there are no factors. Past the last one nothing is asked: see paritylab_add.
+std::shared_ptr<Schedule> to_schedule(const paritylab_floats& factors) {
+    if (factors.count == 0) return nullptr;
+    return std::make_shared<Schedule>([factors = to_vector(factors)](int64_t number) {
+        Schedule::Block block(Schedule::SIZE);
+        const auto first = factors.begin() + number * Schedule::SIZE;
+        std::copy(first, first + std::min<int64_t>(Schedule::SIZE, factors.end() - first), block.begin());
+        return block;
+    });
+}
+
 const char* refusal_of_names(const paritylab_config& c) {
     if (!among(c.family, Family::polynet)) return "family: unknown";
     if (!among(c.activation, Activation::gelu)) return "activation: unknown";
@@ -60,7 +72,7 @@ Parsed parse(const paritylab_config& c) {
         .below = {c.widths, c.widths + c.layers - 1}, .bias = c.bias != 0,
         .activation = Activation(c.activation), .activation_params = to_vector(c.activation_params),
         .loss = Loss(c.loss), .loss_params = to_vector(c.loss_params), .batch = c.batch,
-        .schedule = to_vector(c.schedule), .rates = to_vector(c.rates),
+        .schedule = to_schedule(c.schedule), .rates = to_vector(c.rates),
         .decay_coupled = c.decay_coupled, .decay_plain = c.decay_plain,
         .sample = c.sample, .replacement = c.replacement != 0,
         .eval_every = c.eval_every, .eval_size = c.eval_size, .eval_fresh = c.eval_fresh != 0,
@@ -91,14 +103,16 @@ PARITYLAB_API paritylab_pool* paritylab_start(const paritylab_config* config, co
     const Kernel* kernel = find_kernel(isa ? isa : "auto");
     if (parsed.refusal || kernel == nullptr) return nullptr;
     auto group = kernel->make_group(parsed.config, parsed.layout, nullptr);
-    return new paritylab_pool{std::move(parsed.config), std::move(group), {}, {}};
+    const int64_t longest = config->schedule.count ? config->schedule.count : INT64_MAX;
+    return new paritylab_pool{std::move(parsed.config), longest, std::move(group), {}, {}};
 }
 
 PARITYLAB_API void paritylab_end(paritylab_pool* pool) { delete pool; }
 
 PARITYLAB_API const char* paritylab_add(paritylab_pool* pool, const paritylab_run* run) {
     const Config& config = pool->config;
-    if (const char* why = refusal_of_run(config, run->max_steps)) return why;
+    if (const char* why = refusal_of_run(run->max_steps)) return why;
+    if (run->max_steps > pool->longest) return "schedule: shorter than max_steps";
     const paritylab_weights& w = run->start;
     const bool head = config.family == Family::mlp;
     if (!run->mask || !w.W || !w.b || (head && (!w.u || !w.c))) return "run: expected a mask and start weights";

@@ -34,7 +34,7 @@ Pool::Pool(const Config& config, int threads, const std::string& isa, const std:
 void Pool::check(int64_t tag, int64_t max_steps) const {
     if (trace_ && (tag < 0 || tag >= trace_->runs)) throw std::invalid_argument("tag: the trace has no such row");
     if (trace_ && max_steps < trace_->steps.back()) throw std::invalid_argument("max_steps: the trace goes further");
-    if (const char* why = refusal_of_run(config_, max_steps)) throw std::invalid_argument(why);
+    if (const char* why = refusal_of_run(max_steps)) throw std::invalid_argument(why);
 }
 
 void Pool::add(Run run) {

@@ -8,6 +8,6 @@
 namespace paritylab {
 
 const char* refusal(const Config& config);
-const char* refusal_of_run(const Config& config, int64_t max_steps);
+const char* refusal_of_run(int64_t max_steps);
 
 }  // namespace paritylab

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -97,6 +98,7 @@ private:
         batches_.remove(slot);
         L::set(lr_, slot, 0.0f);
         L::set(tau_, slot, 0.0f);
+        factors_[slot].reset();
         run_[slot].reset();
         --active_;
         look_for_noise();
@@ -160,11 +162,15 @@ private:
         steps_ += active_;
     }
 
-    vf scheduled_lr() const {
-        if (config_.schedule.empty()) return lr_;
+    // Once for every step.
+    vf scheduled_lr() {
+        if (!config_.schedule) return lr_;
         vf factor{};
         for (int slot = 0; slot < L::SLOTS; ++slot) {
-            if (run_[slot]) L::set(factor, slot, config_.schedule[step_[slot]]);
+            if (!run_[slot]) continue;
+            const int64_t place = step_[slot] % Schedule::SIZE;
+            if (place == 0) factors_[slot] = config_.schedule->block(step_[slot] / Schedule::SIZE);
+            L::set(factor, slot, (*factors_[slot])[place]);
         }
         return lr_ * factor;
     }
@@ -279,6 +285,7 @@ private:
     int streak_[L::SLOTS]{};
     vu step_vector_{};  // step_, as the streams count it
     vf lr_{}, tau_{};
+    std::shared_ptr<const Schedule::Block> factors_[L::SLOTS];  // of the block of steps that it is in
     Keys<L> noise_keys_;
 
     int active_ = 0;

@@ -11,11 +11,15 @@ import oracle
 import pytest
 
 import paritylab as pl
+from paritylab import engines, schedules
+from paritylab.engines import lanes
 from paritylab.errors import InvalidInput
 from paritylab.losses import loss
 from paritylab.networks.activations import activation, oscillating_coefficients
+from paritylab.records import SOLVED
 from paritylab.schedules import schedule
 
+built = pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
 ACTIVATIONS = [
     "relu", "relu6", "clipped-relu", "clipped-relu:2.5", "power:1", "power:2", "power:5", "zigzag:1", "zigzag:2",
     "zigzag:3", "infinite-zigzag:2", "infinite-zigzag:3", "oscillating:1", "oscillating:3", "oscillating:4",
@@ -168,3 +172,30 @@ def test_the_defaults_are_those_of_barak2022():
     learner = pl.Learner()
     assert (learner.loss.spec, learner.init.spec, learner.batch) == ("hinge", "torch", 32)
     assert math.isinf(learner.network.activation.native[1][0])
+
+
+# --- schedules in blocks ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["linear:90000", "cosine:123456", "inverse-sqrt:333", "steps:10,0.5,65537,0.1", lambda t: jnp.exp(-t / 1e4)],
+    ids=["linear", "cosine", "inverse-sqrt", "steps", "a user's own"],
+)
+def test_blocks_of_a_schedule_are_those_of_a_table_of_all_its_steps(given):
+    made, steps = schedule(given), 2 * schedules.BLOCK - 1001
+    table = np.asarray(jax.vmap(made)(np.arange(steps)), np.float32)
+    blocks = np.concatenate([made.block(0), made.block(1)])
+    assert blocks.dtype == np.float32
+    assert np.array_equal(blocks[:steps].view(np.uint32), table.view(np.uint32))
+
+
+@pytest.mark.parametrize("engine", ["jax", pytest.param("lanes", marks=built)])
+def test_a_run_of_two_thousand_million_steps_that_is_soon_solved_takes_a_block_of_its_schedule(engine, monkeypatch):
+    asked, block = [], schedules.Schedule.block
+    monkeypatch.setattr(schedules.Schedule, "block", lambda self, number: asked.append(number) or block(self, number))
+    learner = pl.Learner(optimiser=pl.SGD(1.0, schedule="cosine:2e9"))
+    setup = pl.Setup(pl.Parity(5, 2), learner, pl.Protocol(max_steps=2**31 - 1, eval_size=64))
+    records, _ = engines.final_params([engines.Job(setup, 0, np.arange(4))], engine)
+    assert np.all(records.status == SOLVED)
+    assert asked == ([0] if engine == "lanes" else [])  # jax evaluates it at each step

@@ -12,7 +12,19 @@ import math
 import jax
 import numpy as np
 import pytest
-from kernel_reference import activate, batches, bits, lose, network, normal_of_steps, one_step, parity, signs, stream
+from kernel_reference import (
+    Factors,
+    activate,
+    batches,
+    bits,
+    lose,
+    network,
+    normal_of_steps,
+    one_step,
+    parity,
+    signs,
+    stream,
+)
 
 _lanes = pytest.importorskip("paritylab._lanes")
 
@@ -147,7 +159,7 @@ def test_steps_with_options(isa):
         check_steps(decay_coupled=0.3, decay_plain=0.01, rates=(0.5, 2.0), isas=isas, batch=batch)
         check_steps(decay_plain=0.01, rates=(1.0, 0.0), isas=isas, batch=batch)
         check_steps(rates=(0.0, 1.0), isas=isas, batch=batch)
-        check_steps(schedule=np.linspace(1, 0.1, 50, dtype=np.float32), isas=isas, batch=batch)
+        check_steps(schedule=Factors(np.linspace(1, 0.1, 50), _lanes.SCHEDULE_BLOCK), isas=isas, batch=batch)
         for replacement in (True, False):
             check_steps({"flip": 2**29}, sample=30, replacement=replacement, n=40, batch=batch, isas=isas)
     check_steps({"tau": 0.1}, family="polynet", n=33, width=3, isas=isas)
@@ -336,7 +348,7 @@ def test_divergence_is_seen(layout):
         dict(isa="mmx"), dict(layout="diagonal"), dict(eval_every=0), dict(consecutive=0),
         dict(family="polynet", layout="within"), dict(family="neuron", width=1, layout="deep"), dict(rates=[1.0]),
         dict(below=[3]), dict(below=[0], rates=[1.0] * 3), dict(below=[3], rates=[1.0] * 3, layout="within"),
-        dict(family="polynet", below=[3], rates=[1.0] * 3), dict(sample=-1), dict(schedule=np.zeros(0, np.float32)),
+        dict(family="polynet", below=[3], rates=[1.0] * 3), dict(sample=-1),
     ],
     ids=str,
 )  # fmt: skip
@@ -346,12 +358,10 @@ def test_bad_configurations_are_refused(options):
 
 
 def test_bad_runs_are_refused():
-    cfg = DEFAULTS | dict(schedule=np.ones(10, np.float32))
-    run = make_run(cfg)
-    pool = _lanes.Pool(**cfg)
-    for max_steps in (0, 11):
-        with pytest.raises(ValueError):
-            add(pool, [run], [0], [max_steps])
+    run = make_run(DEFAULTS)
+    pool = _lanes.Pool(**DEFAULTS)
+    with pytest.raises(ValueError, match="max_steps"):
+        add(pool, [run], [0], [0])
     run["mask"] = np.zeros(2, np.uint32)
     with pytest.raises(ValueError, match="mask"):
         add(pool, [run], [0], [5])
@@ -386,3 +396,27 @@ def test_a_trace_takes_the_runs_it_has_rows_for_and_is_given_when_all_are_done()
         pool.take_trace()
     with pytest.raises(ValueError, match="trace"):
         _lanes.Pool(**DEFAULTS).take_trace()
+
+
+def test_factors_are_asked_for_where_runs_are_and_forgotten_behind_them():
+    size = _lanes.SCHEDULE_BLOCK
+    first = np.linspace(1, 0.5, 2 * size, dtype=np.float32)
+    first[size + 7 :] = 0  # from there on nothing moves
+    cfg = DEFAULTS | dict(n=3, width=1, batch=1, eval_every=10**9, eval_size=1)
+    moving, standing = Factors(first, size), Factors(np.concatenate([first, np.zeros(size)]), size)
+    ends = []
+    for factors, steps in ((moving, size + 7), (standing, 2 * size + 9)):
+        pool = _lanes.Pool(**cfg | dict(schedule=factors))
+        add(pool, [make_run(cfg)] * 3, range(3), [5, steps, steps])
+        ends.append(pool.advance(60.0)["W"][1:])
+    assert moving.asked == [0, 1]
+    assert standing.asked == [0, 1, 2]  # not one for each run, and none of the steps up to the limit
+    assert np.array_equal(*ends)
+
+
+@pytest.mark.parametrize("block", [np.ones(5, np.float32), "none"], ids=str)
+def test_a_schedule_that_gives_something_else_is_refused(block):
+    pool = _lanes.Pool(**DEFAULTS | dict(schedule=lambda number: block))
+    add(pool, [make_run(DEFAULTS)], [0], [5])
+    with pytest.raises((ValueError, RuntimeError, TypeError)):
+        pool.advance(1.0)

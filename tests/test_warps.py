@@ -17,7 +17,7 @@ from warps.cases import CASES, assert_follows_oracle, train
 from warps.emulator import Emulator
 
 import paritylab as pl
-from paritylab import engines
+from paritylab import engines, schedules
 from paritylab.engines import Job, choose, lanes, warps
 from paritylab.engines.curves import curves
 from paritylab.engines.warps import device as devices
@@ -39,6 +39,16 @@ def emulator(tmp_path_factory) -> Emulator:
 @pytest.mark.parametrize("name", CASES)
 def test_a_run_follows_the_oracle(name, emulator):
     assert_follows_oracle(name, emulator)
+
+
+@pytest.mark.parametrize("name", ["lane: everything", "warp: everything", "team: a frozen layer"])
+def test_a_schedule_comes_in_blocks_and_runs_wait_for_the_next(name, emulator, monkeypatch):
+    monkeypatch.setattr(schedules, "BLOCK", 8)  # of 33 steps
+    asked = []
+    block = schedules.Schedule.block
+    monkeypatch.setattr(schedules.Schedule, "block", lambda self, number: asked.append(number) or block(self, number))
+    assert_follows_oracle(name, emulator)
+    assert set(asked) | {5} == {0, 1, 2, 3, 4, 5}  # one ahead, and none of the steps that no run has
 
 
 # Whole runs -----------------------------------------------------------------------------------------------------

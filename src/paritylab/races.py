@@ -172,7 +172,7 @@ def race(
 
 def enter(setups: Sequence[Setup], q: float, runs: int | range, seed: int = 0, engine: str = "auto") -> list[Entry]:
     """Entries of which nothing is known yet."""
-    numbers = run_numbers(runs)
+    numbers = run_numbers(runs, len(setups))
     require(len(numbers) > 0, "a race needs at least one run")
     require(0 <= q <= 100, f"a percentile must be between 0 and 100, not {q:g}")
     for setup in setups:

@@ -14,6 +14,7 @@ import numpy as np
 from paritylab import crews, engines, statistics
 from paritylab.cost import RATE, step_flops
 from paritylab.errors import CellFailed, InvalidInput, require, whole
+from paritylab.memory import Part, require_room
 from paritylab.progress import Bar, duration
 from paritylab.records import SOLVED, Records
 from paritylab.setup import Learner, Protocol, Setup
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 FLUSH_SECONDS = 2.0
 FLUSH_RECORDS = 100_000
 LONG_SECONDS = 60.0
+RUN_BYTES = 265
+"""What a run takes at the peak of a sweep; 82 of them are its Record, and stay (docs/reliability.md)."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,7 @@ def sweep(
         progress: a bar on standard error; by default only on a terminal.
         any_engine: take another engine's records of a Setup where the store holds all runs asked for.
     """
-    wanted = run_numbers(runs)
+    wanted = run_numbers(runs, len(setups))
     numbers = np.arange(wanted.start, wanted.stop, wanted.step, dtype=np.int64)
     seed = whole("seed", seed)
     require(0 <= seed < 2**32, f"seed must be in 0..2^32-1, not {seed}")
@@ -170,12 +173,14 @@ def sweep(
     return results
 
 
-def run_numbers(runs: int | range) -> range:
-    """The numbers of the runs that a user asks for, all or by how many."""
+def run_numbers(runs: int | range, setups: int = 1) -> range:
+    """The numbers of the runs that a user asks for, all or by how many; refused if the Records would not fit."""
     wanted = runs if isinstance(runs, range) else range(whole("runs", runs))
     require(isinstance(runs, range) or wanted.stop >= 0, f"runs must be at least 0, not {runs}")
     require(not wanted[2**32 :], f"runs must be at most 2^32, not {runs}")
     require(len(wanted) == 0 or min(wanted[0], wanted[-1]) >= 0, "run numbers must be at least 0")
+    each = "runs" if setups == 1 else f"runs of each of {setups} Setups"
+    require_room("this sweep", {each: Part(len(wanted), RUN_BYTES * setups)})
     return wanted
 
 

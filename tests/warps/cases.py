@@ -83,8 +83,7 @@ CASES: dict[str, Case] = {
 def train(jobs: Sequence[Job], where: Any, **options: Any) -> Outcomes:
     """The outcomes of all runs, in order, through a pool on this device."""
     queue = Queue(jobs)
-    longest = max(job.setup.protocol.max_steps for job in jobs)
-    pool = WarpsPool(jobs[0].setup.program, longest, len(queue), keep_params=True, device=where, **options)
+    pool = WarpsPool(jobs[0].setup.program, len(queue), keep_params=True, device=where, **options)
     parts = [part for part in loop.train(queue, pool) if len(part.records)]
     records = Records.concatenate([part.records for part in parts])
     order = records.run.argsort()
@@ -119,7 +118,7 @@ def assert_follows_oracle(name: str, where: Any) -> None:
 def plan_of(setup: pl.Setup, tuning: dict[str, Any]) -> Plan:
     """The plan that :func:`assert_follows_oracle` will need."""
     program = replace(setup, protocol=NEVER).program
-    return plan(program, lanes.pool_arguments(program, max(POINTS)), **tuning)
+    return plan(program, lanes.pool_arguments(program), **tuning)
 
 
 def main() -> None:

@@ -16,13 +16,16 @@ import numpy as np
 
 from paritylab import plots, statistics
 from paritylab.baselines.attempts import THRESHOLD, bound, check_threshold, needed
-from paritylab.baselines.records import Record, as_records, details, frame, identity
+from paritylab.baselines.records import Record, as_records, details, frame
 from paritylab.errors import InvalidInput, require
 from paritylab.kept import KeptWarning, load_arrays, recall, save_arrays
+from paritylab.memory import Part, require_room
 from paritylab.problems.parity import Parity
 from paritylab.progress import Bar
 
 FLUSH_SECONDS = 2.0
+ROW_BYTES = 1000
+"""What a run takes, in lists and tables."""
 
 
 def compare(
@@ -42,6 +45,8 @@ def compare(
     require(len(set(learners)) == len(learners) > 0, "say each learner once, and one at least")
     require(len(set(problems)) == len(problems) > 0, "say each problem once, and one at least")
     check_threshold(threshold)
+    each = "runs" if len(problems) * len(learners) == 1 else f"runs of each of {len(problems) * len(learners)} cells"
+    require_room("this comparison", {each: Part(runs, ROW_BYTES * len(problems) * len(learners))})
     cells = [(problem, name) for problem in problems for name in learners]
     for problem, name in cells:
         bound(name, problem, limit)

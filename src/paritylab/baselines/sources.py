@@ -11,6 +11,7 @@ import numpy as np
 
 from paritylab import rng
 from paritylab.errors import require
+from paritylab.memory import Part, require_room
 from paritylab.problems.parity import Parity
 
 Signs = np.ndarray
@@ -105,6 +106,8 @@ class Source:
         return np.random.default_rng(self._path)
 
     def _draw(self, m: int) -> tuple[Signs, Signs]:
+        n, words = self.problem.n, self.problem.words
+        require_room(f"a sample of {n} inputs each", {"examples": Part(m, 6 * n + 8 * words + 16)})
         root = rng.stream(self._key, rng.SAMPLE)
         drawn = self.problem.draw(jax.random.fold_in(root, 0), m)
         labels = np.asarray(self.problem.labels(drawn, self.problem.mask))

@@ -13,6 +13,8 @@ from paritylab.errors import require
 
 LEVELS = (0.55, 0.9, 1.0)
 MOST_POINTS = 10**7
+POINT_BYTES, VALUE_BYTES = 200, 64
+"""What a point takes in tables and figures, and what a weight at a point does in theirs."""
 
 
 def add(commands: Any) -> None:
@@ -41,6 +43,8 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     from paritylab import engines
     from paritylab.engines.curves import curves
+    from paritylab.engines.room import weights_of
+    from paritylab.memory import Part, require_room
 
     require(options.threads is None or options.threads >= 1, f"--threads must be at least 1, not {options.threads}")
     require(options.steps >= 1, f"--steps must be at least 1, not {options.steps}")
@@ -52,6 +56,10 @@ def run(options: argparse.Namespace) -> None:
     options.max_steps = options.steps
     setup = make_setup(options, options.lr[0])
     setup.check()
+    values = {"points over all runs": Part(points, POINT_BYTES)}
+    if options.weights:
+        values["points times weights"] = Part(points * weights_of(setup), VALUE_BYTES)
+    require_room("the table", values)
     engine = engines.choose(setup, options.engine, curves=True)
     found = curves(setup, options.steps, options.every, range(options.runs), options.seed, engine, options.threads,
                    options.weights, options.train, False if options.json else None)

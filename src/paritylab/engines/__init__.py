@@ -16,9 +16,11 @@ import numpy as np
 
 from paritylab.engines import lanes, loop, warps
 from paritylab.engines.jax_engine import JaxPool, default_slots
+from paritylab.engines.room import require_room_for
 from paritylab.engines.work import Job as Job
 from paritylab.engines.work import Outcomes, Queue
 from paritylab.errors import CellFailed, InvalidInput, in_a_line, require, unknown
+from paritylab.memory import TooLarge
 from paritylab.records import Records
 from paritylab.setup import Setup
 
@@ -98,12 +100,12 @@ def choices(setups: Sequence[Setup], engine: str = "auto") -> list[tuple[str, st
 def make_pool(queue: Queue, engine: str, threads: int | None = None, slots: int | None = None, **options: Any) -> Any:
     """Slots for the runs of a queue, on a chosen engine ('jax', 'lanes' or 'warps')."""
     program = queue.jobs[0].setup.program
+    require_room_for(program, engine, len(queue), threads)
     if engine == "jax":
         return JaxPool(program, slots or default_slots(program, len(queue)), **options)
-    longest = max(job.setup.protocol.max_steps for job in queue.jobs)
     if engine == "warps":
-        return warps.WarpsPool(program, longest, slots or len(queue), **options)
-    return lanes.LanesPool(program, longest, threads or os.cpu_count() or 1, **options)
+        return warps.WarpsPool(program, slots or len(queue), **options)
+    return lanes.LanesPool(program, threads or os.cpu_count() or 1, **options)
 
 
 def train(
@@ -147,7 +149,9 @@ def attempt(
     try:
         yield from train(jobs, engine, threads)
     except Exception as error:
-        if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
+        if isinstance(error, TooLarge):
+            why = str(error)
+        elif isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
             network, n, batch = type(setup.learner.network).__name__, setup.problem.n, setup.learner.batch
             why = f"{network} at n = {n}, batch {batch} needs more memory than there is; use a smaller network or batch"
         elif setup.functions and not isinstance(error, InvalidInput):

@@ -17,11 +17,13 @@ from paritylab.engines.evaluation import Evaluation
 from paritylab.engines.gradient import MOST_ORDERED, MOST_UPDATES
 from paritylab.engines.jax_engine import accurate_products, all_finite, default_slots
 from paritylab.engines.lanes import LanesPool
+from paritylab.engines.room import require_room_for
 from paritylab.engines.slots import ACTIVE, Slots, entering, make_moves
 from paritylab.engines.work import Job, Queue
 from paritylab.errors import InvalidInput, require
 from paritylab.losses import Loss, LossLike
 from paritylab.losses import loss as as_loss
+from paritylab.memory import Part, require_room
 from paritylab.progress import Bar
 from paritylab.records import CENSORED
 from paritylab.setup import Setup
@@ -29,6 +31,8 @@ from paritylab.setup import Setup
 SERIES = ("accuracy", "loss", "train_accuracy", "train_loss")
 MOST_BYTES = 4 * 10**9
 """The most memory the weights of all runs and points may take."""
+POINT_BYTES = 64
+"""What the number of a point takes."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +128,8 @@ def curves_each(
     require(stop is None or all(setup.problem.sample is not None for setup in setups),
             "stop is about the loss on a finite sample, which this problem has not")
     last = max(1, int(points[-1]))
+    series = 2 if train or stop is not None else 1
+    require_room("this recording", {"points over all runs": Part(len(setups) * len(runs) * len(points), 16 * series)})
     recording = Recording(points, weights, train or stop is not None, stop, loss)
     setups = [recording.prepared(setup, last) for setup in setups]
     for setup in setups:
@@ -188,6 +194,7 @@ def _points(steps: int | Sequence[int], every: int | None) -> np.ndarray:
     if isinstance(steps, (int, np.integer)):
         require(every is not None and every >= 1, f"one number of steps needs every, at least 1, not {every}")
         require(steps >= 0, f"steps must be at least 0, not {steps}")
+        require_room("this recording", {"points": Part(steps // every + 2, POINT_BYTES)})
         return np.append(np.arange(0, steps, every), steps).astype(np.int64)
     require(every is None, "every is for one number of steps, not for chosen ones")
     points = np.asarray(steps)
@@ -202,13 +209,15 @@ def _check_memory(size: int, runs: int, points: int) -> None:
     require(needed <= MOST_BYTES,
             f"the weights of {runs} runs at {points} points take {needed / 1e9:.1f} GB; "
             f"allowed: {MOST_BYTES / 1e9:.0f} GB, so {MOST_BYTES // size} points over all runs")
+    require_room("this recording", {"points over all runs": Part(runs * points, size)})
 
 
 def _on_lanes(job: Job, recording: Recording, threads: int | None, show: Callable[[int], None]) -> Curves:
     queue = Queue([job])
+    require_room_for(job.setup.program, "lanes", len(queue), threads)
     trace = (recording.points.tolist(), len(queue), recording.trains(job.setup))
-    pool = LanesPool(job.setup.program, job.setup.protocol.max_steps, threads or os.cpu_count() or 1,
-                     keep_params=recording.weights, trace=trace)  # fmt: skip
+    threads = threads or os.cpu_count() or 1
+    pool = LanesPool(job.setup.program, threads, keep_params=recording.weights, trace=trace)
     for _ in loop.train(queue, pool):
         show(pool.model_steps)
     series, params = pool.take_trace()
@@ -247,6 +256,7 @@ def _on_jax(program: Setup, jobs: list[Job], recording: Recording, show: Callabl
     """One call for each point, so that one program serves any spacing."""
     each, points = len(jobs[0].runs), recording.points
     runs = each * len(jobs)
+    require_room_for(program, "jax", runs)
     slots = min(runs, default_slots(program, runs))
     train = recording.trains(program)
     loss = None if recording.loss is None else as_loss(recording.loss)

@@ -2,7 +2,8 @@
 
 At a check only one question matters: does a run make more errors on its evaluation sample than allowed? Almost every
 run answers with its first few inputs. The others, few, are gathered and walk through the sample in blocks until they
-fail or reach its end; the answer is the one a full evaluation would give.
+fail or reach its end; the answer is the one a full evaluation would give, up to rounding. So a run that seems to have
+ended is evaluated in full, as many runs at a time as walk, and that evaluation has the last word.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class Evaluation:
         self._allowed = program.protocol.allowed_errors
         sliceable = program.problem.inputs is None  # the first inputs are then a part of the first block
         self._screens = sliceable and self._allowed < FIRST // 2 and self._size > FIRST
-        self._gathered = max(1, slots // 16) if self._screens else slots
+        self.rows = max(1, slots // 8)  # that are evaluated in full at a time
+        self._gathered = self.rows if self._screens else slots
 
     def passed(self, slots: Any, asked: Any) -> Any:
         """Which of the ``asked`` slots make at most the allowed number of errors."""
@@ -69,11 +71,11 @@ class Evaluation:
         _, errors = jax.lax.while_loop(going, body, start)
         return asked & (errors <= self._allowed)
 
-    def full(self, slots: Any) -> tuple[Any, Any]:
-        """Accuracy and mean loss of each slot over the whole sample."""
+    def full(self, slots: Any) -> tuple[Any, Any, Any]:
+        """Of each slot over the whole sample: whether it makes at most the allowed errors, accuracy and mean loss."""
         errors, losses = self.totals(slots)
         accuracy = jnp.maximum(1 - errors / self._size, 0.0)  # XLA multiplies by 1 / size: 1000 errors are more
-        return accuracy, losses / self._size
+        return errors <= self._allowed, accuracy, losses / self._size
 
     def totals(self, slots: Any) -> tuple[Any, Any]:
         """Errors and summed loss of each slot over the whole sample."""

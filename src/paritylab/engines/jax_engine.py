@@ -32,6 +32,7 @@ class Compiled(NamedTuple):
     load: Any
     advance: Any
     finish: Any
+    rows: int  # that finish takes
 
 
 @functools.lru_cache(maxsize=32)
@@ -44,17 +45,21 @@ def compiled(program: Setup, slots: int) -> Compiled:
     def load(state: Slots, where: Any, rows: Slots) -> Slots:
         return jax.tree.map(lambda old, new: old.at[where].set(new, mode="drop"), state, moves.fresh(rows))
 
-    def judge(state: Slots) -> Slots:
-        """Give every active slot its status after a check."""
-        active = state.status == ACTIVE
-        finite = jax.vmap(all_finite)(state.params)
-        passed = evaluation.passed(state, active & finite)
+    def verdict(state: Slots, finite: Any, passed: Any) -> tuple[Any, Any]:
+        """Status and streak of slots after a check that they passed or not."""
         streak = jnp.where(passed, state.streak + 1, 0)
         status = jnp.where(state.step >= state.max_steps, CENSORED, ACTIVE)
         status = jnp.where(streak >= protocol.consecutive, SOLVED, status)
-        status = jnp.where(finite, status, DIVERGED)
+        return jnp.where(finite, status, DIVERGED), streak
+
+    def judge(state: Slots) -> Slots:
+        """Give every active slot its status after a check; one that has ended keeps its streak of before."""
+        active = state.status == ACTIVE
+        finite = jax.vmap(all_finite)(state.params)
+        status, streak = verdict(state, finite, evaluation.passed(state, active & finite))
         return state._replace(
-            streak=jnp.where(active, streak, state.streak), status=jnp.where(active, status, state.status)
+            streak=jnp.where(active & (status == ACTIVE), streak, state.streak),
+            status=jnp.where(active, status, state.status),
         )
 
     def advance(state: Slots, checks: Any, quota: Any) -> tuple[Slots, Any, Any]:
@@ -73,11 +78,21 @@ def compiled(program: Setup, slots: int) -> Compiled:
         return state, done[None], state.step - before
 
     def finish(state: Slots, where: Any) -> tuple[Slots, Any, Any, Any]:
-        """Full evaluation of the slots ``where``, which become empty."""
+        """Full evaluation of the slots ``where``, which become empty.
+
+        The check that ended a run may have been rounded otherwise. So that a Record does not contradict itself, its
+        status is that of the evaluation which it shows; a run that is not solved by it goes on.
+        """
         chosen = jax.tree.map(lambda leaf: leaf[where], state)
-        accuracy, mean_loss = evaluation.full(chosen)
-        emptied = state._replace(status=state.status.at[where].set(EMPTY, mode="drop"))
-        return emptied, chosen, accuracy, mean_loss
+        passed, accuracy, mean_loss = evaluation.full(chosen)
+        finite = chosen.status != DIVERGED
+        status, streak = verdict(chosen, finite, passed & finite)
+        chosen = chosen._replace(status=status, streak=streak)
+        left = state._replace(
+            status=state.status.at[where].set(jnp.where(status == ACTIVE, ACTIVE, EMPTY)),
+            streak=state.streak.at[where].set(streak),
+        )
+        return left, chosen, accuracy, mean_loss
 
     if len(jax.local_devices()) == 1:
         place, out, shared = (lambda tree: tree), None, advance
@@ -93,6 +108,7 @@ def compiled(program: Setup, slots: int) -> Compiled:
         load=jax.jit(load, donate_argnums=0, out_shardings=out),
         advance=jax.jit(shared, donate_argnums=0),
         finish=jax.jit(finish, donate_argnums=0, out_shardings=(out, None, None, None)),
+        rows=evaluation.rows,
     )
 
 
@@ -208,7 +224,7 @@ class JaxPool:
 
     def _collect(self, where: np.ndarray) -> Outcomes:
         """The outcomes of the slots ``where``, which become empty; a few at a time, so that one shape is compiled."""
-        size = max(1, self.slots // self._devices // 8)
+        size = self._compiled.rows
         parts = [self._finish(where[i : i + size], size) for i in range(0, len(where), size)]
         if not parts:
             return Outcomes(Records.empty())
@@ -221,9 +237,10 @@ class JaxPool:
         padded = np.resize(where, size).astype(np.int32)
         with accurate_products():
             self._state, chosen, accuracy, mean_loss = self._compiled.finish(self._state, padded)
-        self._status[where] = EMPTY
-        status, steps, tags = (np.asarray(leaf)[:count] for leaf in (chosen.status, chosen.step, chosen.tag))
-        t_c = np.where(status == SOLVED, steps, -1)
-        records = Records(tags, status, t_c, steps, np.asarray(accuracy)[:count], np.asarray(mean_loss)[:count])
-        params = jax.tree.map(lambda leaf: np.asarray(leaf[:count]), chosen.params) if self._keep else None
+        ended = np.asarray(chosen.status)[:count] != ACTIVE
+        self._status[where] = np.where(ended, EMPTY, ACTIVE)
+        columns = (chosen.tag, chosen.status, chosen.step, accuracy, mean_loss)
+        tags, status, steps, accuracy, mean_loss = (np.asarray(column)[:count][ended] for column in columns)
+        records = Records(tags, status, np.where(status == SOLVED, steps, -1), steps, accuracy, mean_loss)
+        params = jax.tree.map(lambda leaf: np.asarray(leaf[:count])[ended], chosen.params) if self._keep else None
         return Outcomes(records, params)

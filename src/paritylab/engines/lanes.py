@@ -9,7 +9,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-import jax
 import numpy as np
 
 from paritylab.engines import starts
@@ -61,8 +60,8 @@ def _too_large(setup: Setup) -> str | None:
     return None
 
 
-def pool_arguments(program: Setup, longest: int) -> dict[str, Any]:
-    """The kernel's description of a program whose longest run has ``longest`` steps."""
+def pool_arguments(program: Setup) -> dict[str, Any]:
+    """The kernel's description of a program."""
     network, loss, optimiser = program.learner.network, program.learner.loss, program.learner.optimiser
     problem, protocol = program.problem, program.protocol
     assert isinstance(optimiser, SGD)  # see refusal
@@ -70,9 +69,6 @@ def pool_arguments(program: Setup, longest: int) -> dict[str, Any]:
     activation, numbers = network.activation.native if family != "polynet" else ("power", (1.0,))
     widths = network.widths if isinstance(network, MLP) else [network.degree if family == "polynet" else 1]
     rates = [float(rate) for rate in optimiser.rates or [1.0]]
-    schedule = None
-    if not optimiser.schedule.constant:
-        schedule = np.asarray(jax.vmap(optimiser.schedule)(np.arange(longest)), np.float32)
     plain = optimiser.decay_form == "plain"
     return {
         "n": problem.n,
@@ -85,7 +81,7 @@ def pool_arguments(program: Setup, longest: int) -> dict[str, Any]:
         "activation_params": [float(x) for x in numbers],
         "loss": loss.native[0],
         "loss_params": [float(x) for x in loss.native[1]],
-        "schedule": schedule,
+        "schedule": None if optimiser.schedule.constant else optimiser.schedule.block,
         "rates": rates + rates[-1:] * (len(widths) + 1 - len(rates)),
         "decay_coupled": 0.0 if plain else float(optimiser.weight_decay),
         "decay_plain": float(optimiser.weight_decay) if plain else 0.0,
@@ -113,7 +109,6 @@ class LanesPool:
     def __init__(
         self,
         program: Setup,
-        longest: int,
         threads: int,
         keep_params: bool = False,
         isa: str = "auto",
@@ -123,7 +118,7 @@ class LanesPool:
         module = kernel()
         assert module is not None, "choose() offers this engine only where the kernel was built"
         require(1 <= threads <= MOST_THREADS, f"threads must be from 1 to {MOST_THREADS}, not {threads}")
-        arguments = pool_arguments(program, longest)
+        arguments = pool_arguments(program)
         self._pool = module.Pool(
             **arguments, keep_params=keep_params, threads=threads, isa=isa, layout=layout, trace=trace
         )

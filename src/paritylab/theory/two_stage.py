@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from paritylab.errors import require
 from paritylab.measures.fourier import majority_coefficient
+from paritylab.memory import Part, require_room
 from paritylab.theory.majority import sign_gradient
 
 Floats = NDArray[np.floating[Any]]
@@ -154,6 +155,8 @@ def train_top(
     1.0
     """
     require(steps >= 1 and rate > 0, "training needs a step at least and a positive rate")
+    width, n = layer.w.shape
+    require_room("a step of the top layer", {"examples of a batch": Part(max(batch, test), 13 * n + 12 * width)})
     members = list(support)
     generator = np.random.default_rng(seed)
     weights, bias, u = layer.w.T.astype(np.float32), layer.b.astype(np.float32), layer.u.copy()

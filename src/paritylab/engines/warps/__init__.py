@@ -40,6 +40,6 @@ def refusal(setup: Setup) -> str | None:
         return "it has no MLPs with more than one hidden layer"
     if n > MOST_INPUTS:
         return f"it has at most {MOST_INPUTS} inputs, not {n}"
-    if kernel_of(lanes.pool_arguments(setup.program, 1)) is None:
+    if kernel_of(lanes.pool_arguments(setup.program)) is None:
         return f"{type(network).__name__} at n = {n}, batch {setup.learner.batch} does not fit on the chip"
     return None

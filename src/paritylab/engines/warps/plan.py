@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from paritylab import inits
+from paritylab import inits, schedules
 from paritylab.engines import starts
 from paritylab.inits import Init
 from paritylab.setup import Setup
@@ -127,6 +127,7 @@ def _constants(program: Setup, arguments: Arguments) -> dict[str, Any]:
         "FLIPS": program.problem.noise > 0,
         "NOISY": program.learner.optimiser.noise > 0,
         "SCHEDULED": arguments["schedule"] is not None,
+        "SCHEDULE_BLOCK": schedules.BLOCK,
         "RATE_HIDDEN": arguments["rates"][0],
         "RATE_OUTPUT": arguments["rates"][1],
         "DECAYS": arguments["decay_coupled"] != 0 or arguments["decay_plain"] != 0,

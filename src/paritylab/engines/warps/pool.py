@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from paritylab import schedules
 from paritylab.engines import lanes
 from paritylab.engines.starts import initial_params
 from paritylab.engines.warps import device as devices
@@ -18,6 +19,7 @@ from paritylab.setup import Setup
 EMPTY, ACTIVE = -2, -1  # beside the final statuses
 LAUNCH_SECONDS = 0.05  # at most, about; what other programs ask of the GPU may wait for it
 MOST_ROWS, MOST_BYTES = 2**18, 2**31
+MOST_BLOCKS = 2**31 // schedules.BLOCK  # of a schedule
 START_ROWS = 2**14  # whose params the host draws at a time
 START_BLOCKS = 1024  # in which the GPU does
 COLUMNS = ("params", "key", "lr", "noise", "flip", "mask", "max_steps", "step", "streak", "status", "accuracy", "loss",
@@ -39,7 +41,6 @@ class WarpsPool:
     def __init__(
         self,
         program: Setup,
-        longest: int,
         runs: int,
         keep_params: bool = False,
         device: devices.Device | None = None,
@@ -50,7 +51,7 @@ class WarpsPool:
         self._device = found
         self._program = program
         self._keep = keep_params
-        self._arguments = lanes.pool_arguments(program, longest)
+        self._arguments = lanes.pool_arguments(program)
         self._plan = plan(program, self._arguments, **tuning)
         self._kernels = found.kernels(self._plan)
         params = param_count(self._arguments)
@@ -77,8 +78,8 @@ class WarpsPool:
         self._table |= {name: self._ends[i] for i, name in enumerate(ENDS)}
         self._queue = self._device.zeros((2,), np.uint32)
         self._table |= {"taken": self._queue[:1], "idle": self._queue[1:]}
-        schedule = self._arguments["schedule"]
-        self._table["schedule"] = self._device.array(np.ones(1, np.float32) if schedule is None else schedule)
+        self._blocks: dict[int, Any] = {}  # of the schedule, by number
+        self._table["schedule"] = self._device.zeros((MOST_BLOCKS,), np.uint64)
         addresses = [self._device.address(self._table[name]) for name in COLUMNS]
         self._addresses = self._device.array(np.array(addresses, np.uint64))
 
@@ -108,10 +109,27 @@ class WarpsPool:
             rows = self._device.array(where[part])
             self._table["params"][rows] = self._device.array(np.concatenate(arrays, axis=1))
 
+    def _bring_factors(self, steps: np.ndarray) -> None:
+        """Have the schedule where runs are, and for a block of steps more, which outlasts a launch; nowhere else."""
+        make = self._arguments["schedule"]
+        if make is None:
+            return
+        here = np.unique(steps // schedules.BLOCK)
+        wanted = {int(number) for number in (*here, *(here + 1)) if number < MOST_BLOCKS}
+        if wanted == set(self._blocks):
+            return
+        self._blocks = {number: self._blocks[number] if number in self._blocks else self._device.array(make(number))
+                        for number in wanted}  # fmt: skip
+        addresses = np.zeros(MOST_BLOCKS, np.uint64)
+        for number, block in self._blocks.items():
+            addresses[number] = self._device.address(block)
+        self._table["schedule"][:] = self._device.array(addresses)
+
     def advance(self, more: bool) -> Outcomes:
         active = np.flatnonzero(self._status == ACTIVE)
         begun = self._step[active] > 0
         order = np.concatenate([active[begun], active[~begun]])  # runs under way come first
+        self._bring_factors(self._step[active])
         self._queue.fill(0)
         teams = self._plan.teams
         blocks = min(self._kernels.most, -(-len(order) // teams))

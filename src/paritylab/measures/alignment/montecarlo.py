@@ -15,6 +15,7 @@ from paritylab.measures.alignment.found import Found
 from paritylab.measures.alignment.laws import Floats, Law
 from paritylab.measures.alignment.units import Unit
 from paritylab.measures.coefficients import character, sums
+from paritylab.memory import Part, require_room
 
 MOST_ENUMERATED = 14
 BLOCK = 2**22
@@ -41,10 +42,22 @@ def interval(squares: Floats) -> Found:
     return Found.of(float(squares.mean()), HALF_WIDTH * float(squares.std(ddof=1)) / len(squares) ** 0.5)
 
 
+def _require_room(d: int, width: int, sampling: Sampling) -> None:
+    """Numbers of 8 bytes: the weights of one network, twice; its inputs, and what each unit makes of them; results."""
+    inputs = 2**d if sampling.exact(d) else 2 * sampling.half
+    require_room("sampling", {
+        "weights": Part(d * width, 8 * 2),
+        "inputs times d": Part(inputs * d, 8 * 2),
+        "inputs times width": Part(inputs * width, 8),
+        "draws": Part(sampling.draws, 8 * 4),
+    })  # fmt: skip
+
+
 def sample_weights(law: Law, bias: Law, d: int, k: int, unit: Unit, sampling: Sampling) -> Found:
     """G by sampling weights and biases."""
     require(sampling.draws >= 2, f"sampling needs at least 2 draws, not {sampling.draws}")
     require(sampling.half >= 1, f"sampling needs at least 2 inputs, not {sampling.inputs}")
+    _require_room(d, 1, sampling)
     generator = np.random.default_rng(sampling.seed)
     exact = sampling.exact(d)
     size = max(1, BLOCK // (2**d if exact else 2 * d * sampling.half))
@@ -82,6 +95,7 @@ def sample_networks(network: Network, d: int, k: int, loss: Any, sampling: Sampl
 
     from paritylab.losses import loss as named
 
+    _require_room(d, network.width, sampling)
     function = named(loss)
     generator = np.random.default_rng(sampling.seed)
     exact = sampling.exact(d)

@@ -31,7 +31,7 @@ struct Table {
     int* status;
     float* accuracy;
     float* loss;
-    const float* schedule;
+    const float* const* schedule;  // blocks of SCHEDULE_BLOCK factors; null: not here
     u32* taken;
     u32* idle;
 };

@@ -40,6 +40,15 @@ DEVICE int steps_to_check(const Run& run) {
     return on_grid < left ? on_grid : left;
 }
 
+// What lr is multiplied by at step t.
+DEVICE float factor_at(const Table& table, int t) { return table.schedule[t / SCHEDULE_BLOCK][t % SCHEDULE_BLOCK]; }
+
+// For how many steps the factors are surely there; 0: the run has to wait for the next launch.
+DEVICE int steps_with_factors(const Run& run, const Table& table) {
+    if (!SCHEDULED) return STRETCH;
+    return table.schedule[run.t / SCHEDULE_BLOCK] ? SCHEDULE_BLOCK - run.t % SCHEDULE_BLOCK : 0;
+}
+
 DEVICE bool due(const Run& run) { return run.t % EVAL_EVERY == 0 || run.t == run.max_steps; }
 
 // theta <- keep theta - rate gradient, for one layer at one step.

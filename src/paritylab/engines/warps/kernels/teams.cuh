@@ -57,7 +57,8 @@ DEVICE void open_window(Window& window, const Run& run, const Table& table) {
     window.first = run.t;
     window.data = fold_in(fold_in(run.key, DATA), t);
     if (FLIPS) window.labels = fold_in(fold_in(run.key, LABELS), t);
-    if (SCHEDULED) window.factor = t < run.max_steps ? table.schedule[t] : 0.0f;
+    const bool known = SCHEDULED && t < run.max_steps && table.schedule[t / SCHEDULE_BLOCK];
+    window.factor = known ? factor_at(table, t) : 0.0f;
 }
 
 DEVICE Key from_lane(Key key, int lane) { return {__shfl_sync(ALL, key.a, lane), __shfl_sync(ALL, key.b, lane)}; }
@@ -126,7 +127,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const
         load_network(net, params);
         window.first = run.t - 32;
         for (bool ended = false; !ended && !stop;) {
-            const int steps = min(steps_to_check(run), STRETCH);
+            const int steps = min(min(steps_to_check(run), STRETCH), steps_with_factors(run, table));
+            if (steps == 0) break;
 #pragma unroll 1
             for (int i = 0; i < steps; ++i) {
                 if (run.t - window.first >= 32) open_window(window, run, table);

@@ -156,7 +156,7 @@ DEVICE void add_noise(float* net, Key root, float lr, float tau) {
 
 DEVICE void step(Run& run, const Table& table, Key data, Key labels, float* net) {
     const Key key = fold_in(data, run.t), label_key = FLIPS ? fold_in(labels, run.t) : Key{0, 0};
-    const float lr = SCHEDULED ? run.lr * table.schedule[run.t] : run.lr;
+    const float lr = SCHEDULED ? run.lr * factor_at(table, run.t) : run.lr;
     const Update hidden = make_update(lr, RATE_HIDDEN), output = make_update(lr, RATE_OUTPUT);
 #pragma unroll 1
     for (int pass = 0; pass < PASSES; ++pass) {
@@ -286,6 +286,10 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const
     for (;;) {
         // Lanes keep their checks together: one that becomes free between two of them waits for the next.
         if (phase % EVAL_EVERY == 0 || EVAL_EVERY > PATIENCE) refill(run, table, launch, net, dry);
+        if (run.row >= 0 && steps_with_factors(run, table) == 0) {
+            save(run, table, net, ACTIVE);
+            run.row = -1;
+        }
         const int free = 32 - __popc(__ballot_sync(ALL, run.row >= 0));
         if (dry && lane_id() == 0) atomicAdd(table.idle, (u32)(free - counted));
         if (dry) counted = free;
@@ -294,7 +298,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const
             phase = 0;
             continue;
         }
-        int steps = run.row >= 0 ? steps_to_check(run) : STRETCH;
+        int steps = run.row >= 0 ? min(steps_to_check(run), steps_with_factors(run, table)) : STRETCH;
 #pragma unroll
         for (int d = 16; d > 0; d /= 2) steps = min(steps, __shfl_xor_sync(ALL, steps, d));
         steps = min(steps, STRETCH);
