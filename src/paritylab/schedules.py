@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from paritylab import specs
 from paritylab.errors import positive, require, whole
+from paritylab.fingerprints import fingerprint
 
 Function = Callable[[Any], Any]
 ScheduleLike = Any
@@ -26,6 +27,10 @@ class Schedule:
 
     def __call__(self, step: Any) -> Any:
         return self.function(step)
+
+    def spec_now(self) -> str:
+        """The spec of a user's function as it is now."""
+        return fingerprint(self.function)
 
     @property
     def constant(self) -> bool:
@@ -48,7 +53,7 @@ def schedule(given: str | Schedule | Function) -> Schedule:
         return given
     if not isinstance(given, str):
         require(callable(given), f"a schedule must be a spec or a function, not {given!r}")
-        return Schedule(specs.fingerprint(given), given)
+        return Schedule(fingerprint(given), given)
     name, numbers = specs.parse("schedule", given, ARITIES)
     spec = specs.render(name, numbers)
     if name == "constant":
