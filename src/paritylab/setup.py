@@ -204,6 +204,8 @@ NAMES = {cls: name for name, cls in CLASSES.items()}
 
 def encode(value: Any) -> Any:
     """A Setup, or a part of one, as plain JSON values."""
+    if value is None or type(value) in (str, bool, int):
+        return value
     if isinstance(value, (Activation, Init, Loss, Schedule)):
         return value.spec if fingerprints.MARK not in value.spec else value.spec_now()
     if _is_whole(value):
@@ -212,7 +214,7 @@ def encode(value: Any) -> Any:
         return {"type": NAMES.get(type(value)) or _users_kind(value), **body}
     if isinstance(value, (tuple, list)):
         return [encode(item) for item in value]
-    if value is None or isinstance(value, (str, bool)):
+    if isinstance(value, str):
         return value
     if (number := _number(value)) is not None:
         return int(number) if float(number).is_integer() else number
@@ -221,6 +223,8 @@ def encode(value: Any) -> Any:
 
 def users(value: Any) -> Iterator[Any]:
     """The user's own functions, classes and objects in a Setup, or a part of one."""
+    if value is None or type(value) in (str, bool, int, float):
+        return
     if isinstance(value, (Activation, Init, Loss, Schedule)):
         if fingerprints.MARK in value.spec:
             yield value.sample if isinstance(value, Init) else value.function
@@ -232,14 +236,14 @@ def users(value: Any) -> Iterator[Any]:
     elif isinstance(value, (tuple, list)):
         for item in value:
             yield from users(item)
-    elif not (value is None or isinstance(value, (str, bool)) or _number(value) is not None):
+    elif not isinstance(value, str) and _number(value) is None:
         is_named = isinstance(value, fingerprints.Named)
         yield value if is_named else getattr(value, "update", value)
 
 
 def _is_whole(value: Any) -> bool:
     """Whether a value goes into a Setup's JSON field by field."""
-    return dataclasses.is_dataclass(value) and not isinstance(value, (type, fingerprints.Named))
+    return hasattr(type(value), "__dataclass_fields__")
 
 
 def _users_kind(value: Any) -> str:
@@ -251,7 +255,7 @@ def _users_kind(value: Any) -> str:
 
 def _number(value: Any) -> float | None:
     """A finite real number of Python's, NumPy's or JAX's as one of Python's."""
-    if not isinstance(value, numbers.Real) and getattr(value, "shape", None) != ():
+    if type(value) not in (int, float) and not isinstance(value, numbers.Real) and getattr(value, "shape", 0) != ():
         return None
     number = getattr(value, "item", lambda: value)()
     return number if isinstance(number, (int, float)) and math.isfinite(number) else None
