@@ -239,8 +239,9 @@ def bitwise_equal(left, right) -> bool:
 def test_weights_drawn_without_compiling_are_those_of_jax_to_the_last_bit(spec, name):
     law, keys, (network, n) = inits.init(spec), run_keys(np.arange(300) % 3, np.arange(300)), NETWORKS[name]
     assert starts.can_draw(network, law)
-    drawn = initial_params(pl.Setup(pl.Parity(n, 1), pl.Learner(network, init=law)).program, keys)
-    expected = starts.starter(network, n, law)(start_keys(law, keys))
+    program = pl.Setup(pl.Parity(n, 1), pl.Learner(network, init=law)).program
+    drawn = initial_params(program, keys)
+    expected = starts.starter(program.start).params(start_keys(law, keys))
     assert jax.tree.structure(drawn) == jax.tree.structure(expected)
     assert bitwise_equal(drawn, expected)
 

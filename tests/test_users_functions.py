@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import paritylab as pl
-from paritylab import inits, specs
+from paritylab import fingerprints, inits
 from paritylab.errors import InvalidInput
 
 BASE = pl.Setup(pl.Parity(8, 2))
@@ -166,7 +166,7 @@ class Net:
 
 
 def test_a_fingerprint_names_the_function():
-    assert specs.fingerprint(capturing(1)).startswith(f"{__name__}.capturing.<locals>.<lambda>@")
+    assert fingerprints.fingerprint(capturing(1)).startswith(f"{__name__}.capturing.<locals>.<lambda>@")
 
 
 @pytest.mark.parametrize("network", [Linear(), pl.Network(lambda key, n: 0, lambda params, x: x)])

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from paritylab.engines.curves import curves as curves
     from paritylab.errors import CellFailed as CellFailed
     from paritylab.errors import InvalidInput as InvalidInput
+    from paritylab.fingerprints import named as named
     from paritylab.measures.alignment import alignment as alignment
     from paritylab.networks import MLP as MLP
     from paritylab.networks import DisjointPolyNet as DisjointPolyNet
@@ -64,6 +65,7 @@ _WHERE = {
     "engines": ("EngineNotice",),
     "engines.curves": ("Curves", "curves"),
     "errors": ("CellFailed", "InvalidInput"),
+    "fingerprints": ("named",),
     "measures.alignment": ("alignment",),
     "networks": ("MLP", "DisjointPolyNet", "Network", "Neuron", "PolyNet", "Transformer"),
     "optimisers": ("SGD", "Adam", "Optax", "SignSGD"),

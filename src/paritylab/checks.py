@@ -11,8 +11,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from paritylab import networks, specs
+from paritylab import fingerprints, networks
 from paritylab.errors import InvalidInput, in_a_line, require
+from paritylab.fingerprints import Named
 from paritylab.inits import Init
 from paritylab.networks.activations import Activation
 
@@ -49,7 +50,7 @@ def check(setup: Any) -> None:
         return
     gradient = _tried("the gradient", jax.grad(lambda p, x, y: jnp.mean(loss(network.apply(p, x), y))), params, x, f)
     rule = getattr(optimiser, "transformation", None)
-    name = f"optimiser {specs.name(optimiser if rule is None else rule.update)}"
+    name = f"optimiser {fingerprints.name(optimiser if rule is None else rule.update)}"
     moved = _tried(name, lambda g, p: optimiser.move(g, optimiser.start(p), p, rates, 0)[0], gradient, params)
     shapes = jax.tree.map(jnp.shape, (moved, params))
     require(shapes[0] == shapes[1], f"{name} must return updates of the params' shapes {shapes[1]}, not {shapes[0]}")
@@ -115,33 +116,34 @@ def _users(place: str, part: Any, demand: Callable[..., Demand]) -> Any:
     """An activation, loss or schedule: watched if it is the user's own."""
     if "@" not in part.spec:
         return part
-    return replace(part, function=_watched(f"{place} {specs.name(part.function)}", part.function, demand))
+    return replace(part, function=_watched(f"{place} {fingerprints.name(part.function)}", part.function, demand))
 
 
 def _watched_problem(problem: Any) -> Any:
     if problem.inputs is None:
         return problem
-    name = f"inputs {specs.name(problem.inputs)}"
+    name = f"inputs {fingerprints.name(problem.inputs)}"
     return replace(problem, inputs=_watched(name, problem.inputs, lambda key, count, n: _reals((count, n))))
 
 
 def _watched_init(law: Init) -> Init:
     if "@" not in law.spec:
         return law
-    sample = _watched(f"init {specs.name(law.sample)}", law.sample, lambda key, shape: _reals(tuple(shape)))
-    scale = _watched(f"scale {specs.name(law.scale)}", law.scale, lambda fan_in, fan_out: _reals(()))
+    sample = _watched(f"init {fingerprints.name(law.sample)}", law.sample, lambda key, shape: _reals(tuple(shape)))
+    scale = _watched(f"scale {fingerprints.name(law.scale)}", law.scale, lambda fan_in, fan_out: _reals(()))
     return replace(law, sample=sample, scale=scale)
 
 
 def _watched_network(network: Any) -> Any:
     """A network of the user's own, or one of ours with an activation of theirs."""
-    if type(network).__module__.startswith("paritylab.") and not isinstance(network, networks.Network):
+    if type(network).__module__.startswith("paritylab.") and not isinstance(network, (networks.Network, Named)):
         parts = {field.name: getattr(network, field.name) for field in dataclasses.fields(network)}
         activations = {name: part for name, part in parts.items() if isinstance(part, Activation)}
         same = lambda z: _floats(jnp.shape(z))  # noqa: E731
         return replace(network, **{name: _users("activation", part, same) for name, part in activations.items()})
     own = isinstance(network, networks.Network)
-    make, forward = (specs.name(f) for f in ((network.make, network.forward) if own else (network.init, network.apply)))
+    functions = (network.make, network.forward) if own else (network.init, network.apply)
+    make, forward = (fingerprints.name(function) for function in functions)
 
     def init(key: Any, n: int, law: Init) -> Any:
         params = _called(f"network {make}", network.init, key, n, law)

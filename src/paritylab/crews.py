@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from paritylab import engines
+from paritylab import engines, fingerprints
 from paritylab.errors import CellFailed, InvalidInput, in_a_line, require, unknown
 from paritylab.pools import spared
 from paritylab.records import COLUMNS, Records
@@ -188,6 +188,7 @@ class _Blocks:
         self._usual = 0.7 * (seconds if self._usual is None else self._usual) + 0.3 * seconds
 
 
+@fingerprints.moment()
 def work(
     block: Sequence[tuple[Setup | str, int, np.ndarray]], engine: str, threads: int
 ) -> list[tuple[list[np.ndarray] | str, float]]:
@@ -220,7 +221,13 @@ def _choices(setups: Sequence[Setup | str], engine: str) -> list[tuple[str, str]
 
 
 def _made(setup: Setup | str) -> Setup:
-    return setup if isinstance(setup, Setup) else Setup.from_json(setup)
+    """A Setup that came here, to a worker; what a user's function reads may be something else here."""
+    if isinstance(setup, str):
+        return Setup.from_json(setup)
+    here = setup.now()
+    require(here == setup, f"{' or '.join(setup.functions)} computes with something else on a worker: a worker imports"
+            " modules anew and has its own versions of libraries; pass what was changed as an argument")
+    return here
 
 
 def _portable(setup: Setup) -> Setup | str:

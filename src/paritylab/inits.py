@@ -7,6 +7,7 @@ that depends on its fan-in and fan-out. Biases follow the law and scale of their
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 
 from paritylab import specs
 from paritylab.errors import InvalidInput, positive, require, whole
+from paritylab.fingerprints import fingerprint
 
 Sampler = Callable[[Any, tuple[int, ...]], Any]
 Characteristic = Callable[[np.ndarray], np.ndarray]
@@ -54,6 +56,13 @@ class Init:
     biased: bool = field(default=True, repr=False)
     fixed: int | None = field(default=None, repr=False)
     output: Init | None = field(default=None, compare=False, repr=False)
+    own: Any = field(default=None, compare=False, repr=False)  # what a user gave for it
+
+    def spec_now(self) -> str:
+        """The spec of a user's law as its functions are now."""
+        words = re.match(r"(mirrored |released |fixed:\d+ )*", self.spec)
+        own = (self.sample, self.scale) if self.own is None else self.own
+        return f"{words.group() if words else ''}{fingerprint(own, self.sample)}"
 
     def dense(self, key: Any, fan_in: int, fan_out: int) -> dict[str, Any]:
         """Weights (fan_in, fan_out) and biases (fan_out,) of one layer."""
@@ -264,8 +273,8 @@ def fixed(law: str | Init | Sampler, number: int) -> Init:
 
 def custom(sample: Sampler, characteristic: Characteristic | None = None, scale: Scale | None = None) -> Init:
     """A law of the user's own: ``sample(key, shape)``, and optionally its characteristic function and layer scale."""
-    name = specs.fingerprint(sample) if scale is None else specs.fingerprint(lambda: (sample, scale))
-    return Init(name, sample, characteristic, scale or fan_in_scale(1.0))
+    own = sample if scale is None else (sample, scale)
+    return Init(fingerprint(own, sample), sample, characteristic, scale or fan_in_scale(1.0), own=own)
 
 
 RELEASED_POINTS = {"sparse-rademacher:0.5": 4, "sparse-rademacher:0.2": 5}

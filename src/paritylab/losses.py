@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from paritylab import specs
 from paritylab.errors import positive, require
+from paritylab.fingerprints import fingerprint
 
 Function = Callable[[Any, Any], Any]
 LossLike = Any
@@ -26,6 +27,10 @@ class Loss:
 
     def __call__(self, f: Any, y: Any) -> Any:
         return self.function(f, y)
+
+    def spec_now(self) -> str:
+        """The spec of a user's function as it is now."""
+        return fingerprint(self.function)
 
 
 def hinge(margin: float) -> Function:
@@ -56,7 +61,7 @@ def loss(given: str | Loss | Function) -> Loss:
         return given
     if not isinstance(given, str):
         require(callable(given), f"a loss must be a spec or a function, not {given!r}")
-        return Loss(specs.fingerprint(given), given)
+        return Loss(fingerprint(given), given)
     name, numbers = specs.parse("loss", given, ARITIES)
     spec = specs.render(name, numbers)
     if name == "hinge":

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from paritylab import statistics
+from paritylab import fingerprints, statistics
 from paritylab.errors import require
 from paritylab.records import CENSORED, SOLVED, Records
 from paritylab.setup import Setup
@@ -142,6 +142,7 @@ class Race:
         }
 
 
+@fingerprints.moment()
 def race(
     setups: Sequence[Setup],
     q: float = 10,
@@ -175,6 +176,7 @@ def enter(setups: Sequence[Setup], q: float, runs: int | range, seed: int = 0, e
     numbers = run_numbers(runs, len(setups))
     require(len(numbers) > 0, "a race needs at least one run")
     require(0 <= q <= 100, f"a percentile must be between 0 and 100, not {q:g}")
+    setups = [setup.now() for setup in setups]
     for setup in setups:
         setup.check()
     records = _stopped(np.array(numbers), 0)

@@ -13,6 +13,7 @@ import numpy as np
 
 from paritylab import specs
 from paritylab.errors import positive, require, whole
+from paritylab.fingerprints import fingerprint
 
 Function = Callable[[Any], Any]
 ScheduleLike = Any
@@ -42,6 +43,10 @@ class Schedule:
         steps = np.arange(number * BLOCK, (number + 1) * BLOCK)
         return np.asarray(jax.vmap(self.function)(steps), np.float32)
 
+    def spec_now(self) -> str:
+        """The spec of a user's function as it is now."""
+        return fingerprint(self.function)
+
     @property
     def constant(self) -> bool:
         return self.spec == "constant"
@@ -63,7 +68,7 @@ def schedule(given: str | Schedule | Function) -> Schedule:
         return given
     if not isinstance(given, str):
         require(callable(given), f"a schedule must be a spec or a function, not {given!r}")
-        return Schedule(specs.fingerprint(given), given)
+        return Schedule(fingerprint(given), given)
     name, numbers = specs.parse("schedule", given, ARITIES)
     spec = specs.render(name, numbers)
     if name == "constant":

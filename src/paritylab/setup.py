@@ -6,11 +6,13 @@ import dataclasses
 import functools
 import hashlib
 import json
-import re
+import math
+import numbers
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from paritylab import checks, networks, optimisers, problems, specs
+from paritylab import checks, fingerprints, networks, optimisers, problems, reachable, tracing
 from paritylab.errors import InvalidInput, flag, real, require, unknown, whole
 from paritylab.inits import Init, InitLike, init
 from paritylab.losses import Loss, LossLike, loss
@@ -76,9 +78,12 @@ class Protocol:
         return int((1 - self.threshold) * self.eval_size + 1e-9)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Setup:
     """One experiment: what is learned, by what, judged how. Its id is the hash of its canonical JSON.
+
+    A user's own functions are in it by their fingerprints, taken when the JSON, the id or the hash is first asked for;
+    whoever measures takes them again (:meth:`now`). Setups are equal if their JSON is.
 
     >>> setup = Setup(problems.Parity(n=30, k=3))
     >>> Setup.from_json(setup.to_json()) == setup
@@ -108,7 +113,14 @@ class Setup:
     @functools.cached_property
     def functions(self) -> list[str]:
         """The names of the user's own functions in this Setup."""
-        return sorted(set(re.findall(r'"([^"@]+)@[0-9a-f]{12}"', self.to_json())))
+        return sorted({fingerprints.name(each) for each in users(self)})
+
+    def now(self) -> Setup:
+        """The same Setup with the fingerprints that its functions have now."""
+        if not self.functions:
+            return self
+        made = fingerprints.at_this_moment(self, lambda: replace(self))
+        return fingerprints.at_this_moment(made, lambda: made)
 
     @functools.cached_property
     def program(self) -> Setup:
@@ -121,18 +133,43 @@ class Setup:
         protocol = replace(self.protocol, max_steps=1)
         return Setup(problem, replace(self.learner, optimiser=optimiser), protocol)
 
+    @functools.cached_property
+    def start(self) -> Setup:
+        """A Setup with all that decides how params start, and nothing else; the activation does not."""
+        network = self.learner.network
+        if isinstance(network, (networks.MLP, networks.Neuron)):
+            network = replace(network, activation="relu")
+        return Setup(problems.Parity(self.problem.n, 0), Learner(network, self.learner.init))
+
     def params(self, key: Any) -> Any:
         """Initial params from a run's INIT key."""
-        return self.learner.network.init(key, self.problem.n, self.learner.init)
+        with tracing.apart(self):
+            return self.learner.network.init(key, self.problem.n, self.learner.init)
 
     def check(self) -> None:
         """Try all shapes without computing anything; a user's mistake is named."""
-        checks.check(self)
+        setup = self.now()
+        with tracing.apart(setup):
+            checks.check(setup)
 
     def to_json(self) -> str:
         """Canonical JSON: sorted keys, no spaces, whole numbers without a decimal point."""
+        return self._json
+
+    @functools.cached_property
+    def _json(self) -> str:
         document = {"conventions": CONVENTIONS, **encode(self)}
         return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    @functools.cached_property
+    def _hash(self) -> int:
+        return hash(self._json)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Setup) and self._json == other._json
 
     @classmethod
     def from_json(cls, text: str) -> Setup:
@@ -171,25 +208,61 @@ NAMES = {cls: name for name, cls in CLASSES.items()}
 
 def encode(value: Any) -> Any:
     """A Setup, or a part of one, as plain JSON values."""
+    if value is None or type(value) in (str, bool, int):
+        return value
     if isinstance(value, (Activation, Init, Loss, Schedule)):
-        return value.spec
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        kind = NAMES.get(type(value)) or specs.fingerprint(type(value))
+        return value.spec if fingerprints.MARK not in value.spec else value.spec_now()
+    if _is_whole(value):
         fields = (f for f in dataclasses.fields(value) if not _is_late_default(f, getattr(value, f.name)))
         body = {f.name: encode(getattr(value, f.name)) for f in fields}
-        return {"type": kind, **body}
+        return {"type": NAMES.get(type(value)) or _users_kind(value), **body}
     if isinstance(value, (tuple, list)):
         return [encode(item) for item in value]
-    if value is None or isinstance(value, (str, bool)):
+    if isinstance(value, str):
         return value
-    number = getattr(value, "item", lambda: value)()
-    if isinstance(number, (int, float)):
+    if (number := _number(value)) is not None:
         return int(number) if float(number).is_integer() else number
-    if update := getattr(value, "update", None):  # an optax transformation
-        return specs.fingerprint(update)
-    if callable(value):
-        return specs.fingerprint(value)
-    raise InvalidInput(f"a Setup cannot hold {value!r}")
+    return fingerprints.fingerprint(value, getattr(value, "update", None))  # of an optax transformation
+
+
+def users(value: Any) -> Iterator[Any]:
+    """The user's own functions, classes and objects in a Setup, or a part of one."""
+    if value is None or type(value) in (str, bool, int, float):
+        return
+    if isinstance(value, (Activation, Init, Loss, Schedule)):
+        if fingerprints.MARK in value.spec:
+            yield value.sample if isinstance(value, Init) else value.function
+    elif _is_whole(value):
+        if type(value) not in NAMES:
+            yield type(value)
+        for each in dataclasses.fields(value):
+            yield from users(getattr(value, each.name))
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from users(item)
+    elif not isinstance(value, str) and _number(value) is None:
+        is_named = isinstance(value, fingerprints.Named)
+        yield value if is_named else getattr(value, "update", value)
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a value goes into a Setup's JSON field by field."""
+    return hasattr(type(value), "__dataclass_fields__")
+
+
+def _users_kind(value: Any) -> str:
+    """The fingerprint of a user's dataclass, with what its objects hold beside their fields."""
+    fields = {each.name for each in dataclasses.fields(value)}
+    more = {name: item for name, item in reachable.attributes(value).items() if name not in fields}
+    return fingerprints.fingerprint((type(value), more) if more else type(value), type(value))
+
+
+def _number(value: Any) -> float | None:
+    """A finite real number of Python's, NumPy's or JAX's as one of Python's."""
+    if type(value) not in (int, float) and not isinstance(value, numbers.Real) and getattr(value, "shape", 0) != ():
+        return None
+    number = getattr(value, "item", lambda: value)()
+    return number if isinstance(number, (int, float)) and math.isfinite(number) else None
 
 
 def _is_late_default(field: dataclasses.Field[Any], value: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paritylab import crews, engines, statistics
+from paritylab import crews, engines, fingerprints, statistics
 from paritylab.cost import RATE, step_flops
 from paritylab.errors import CellFailed, InvalidInput, require, whole
 from paritylab.memory import Part, require_room
@@ -101,6 +101,7 @@ class _Collector:
         self.pending.clear()
 
 
+@fingerprints.moment()
 def sweep(
     setups: Sequence[Setup],
     runs: int | range = 1000,
@@ -127,6 +128,7 @@ def sweep(
     numbers = np.arange(wanted.start, wanted.stop, wanted.step, dtype=np.int64)
     seed = whole("seed", seed)
     require(0 <= seed < 2**32, f"seed must be in 0..2^32-1, not {seed}")
+    setups = [setup.now() for setup in setups]
     trainer = crews.current() or engines
     chosen = trainer.choices(setups, engine)
     labels = [label for _, label in chosen]

@@ -6,7 +6,7 @@ import functools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,12 +21,13 @@ from paritylab.engines.room import require_room_for
 from paritylab.engines.slots import ACTIVE, Slots, entering, make_moves
 from paritylab.engines.work import Job, Queue
 from paritylab.errors import InvalidInput, require
-from paritylab.losses import Loss, LossLike
-from paritylab.losses import loss as as_loss
+from paritylab.fingerprints import moment
+from paritylab.losses import LossLike
 from paritylab.memory import Part, require_room
 from paritylab.progress import Bar
 from paritylab.records import CENSORED
 from paritylab.setup import Setup
+from paritylab.tracing import current, traced_apart
 
 SERIES = ("accuracy", "loss", "train_accuracy", "train_loss")
 MOST_BYTES = 4 * 10**9
@@ -108,6 +109,7 @@ def curves(
     return curves_each([setup], steps, every, *options)[0]
 
 
+@moment()
 def curves_each(
     setups: Sequence[Setup],
     steps: int | Sequence[int],
@@ -131,7 +133,7 @@ def curves_each(
     series = 2 if train or stop is not None else 1
     require_room("this recording", {"points over all runs": Part(len(setups) * len(runs) * len(points), 16 * series)})
     recording = Recording(points, weights, train or stop is not None, stop, loss)
-    setups = [recording.prepared(setup, last) for setup in setups]
+    setups = [recording.prepared(setup.now(), last) for setup in setups]
     for setup in setups:
         setup.check()
         if weights:
@@ -172,10 +174,14 @@ class Recording:
 
     def engine(self, setup: Setup, asked: str) -> str:
         """The engine for a Setup; only ``jax`` reports another loss than the one that is trained."""
-        if self.loss is None or as_loss(self.loss) == setup.learner.loss:
+        if self.reported(setup) == setup:
             return choose(setup, asked, curves=True)
         require(asked != "lanes", "engine 'lanes' reports the loss that is trained; use 'jax' or 'auto'")
         return "jax"
+
+    def reported(self, setup: Setup) -> Setup:
+        """The Setup with the loss that is reported."""
+        return setup if self.loss is None else replace(setup, learner=replace(setup.learner, loss=self.loss))
 
     def trains(self, setup: Setup) -> bool:
         return self.train and setup.problem.sample is not None
@@ -236,10 +242,16 @@ def _held(made: Curves, stop: float) -> Curves:
     return Curves(made.steps, **series, weights=jax.tree.map(lambda leaf: leaf[rows, at], made.weights))
 
 
+class Stepper(NamedTuple):
+    setups: tuple[Setup, Setup]
+    fresh: Any
+    step: Any
+
+
 @functools.lru_cache(maxsize=8)
-def _stepper(program: Setup, slots: int, train: bool, stop: float | None, loss: Loss | None) -> Any:
+def _stepper(program: Setup, reported: Setup, slots: int, train: bool, stop: float | None) -> Stepper:
     """Compiled ``fresh(rows)`` and ``step(slots, updates)``; the latter also says how the slots do afterwards."""
-    moves, evaluation = make_moves(program), Evaluation(program, slots, loss)
+    moves, evaluation = make_moves(program), Evaluation(program, slots, reported.learner.loss)
 
     def step(state: Slots, updates: Any) -> Any:
         state = moves.by(state, updates)
@@ -249,7 +261,9 @@ def _stepper(program: Setup, slots: int, train: bool, stop: float | None, loss: 
             state = state._replace(status=jnp.where(below, CENSORED, state.status))
         return state, jax.vmap(all_finite)(state.params), totals
 
-    return jax.jit(moves.fresh), jax.jit(step, donate_argnums=0)
+    setups = program, reported
+    return Stepper(setups, traced_apart(jax.jit(moves.fresh), *setups),
+                   traced_apart(jax.jit(step, donate_argnums=0), *setups))
 
 
 def _on_jax(program: Setup, jobs: list[Job], recording: Recording, show: Callable[[int], None]) -> list[Curves]:
@@ -259,8 +273,7 @@ def _on_jax(program: Setup, jobs: list[Job], recording: Recording, show: Callabl
     require_room_for(program, "jax", runs)
     slots = min(runs, default_slots(program, runs))
     train = recording.trains(program)
-    loss = None if recording.loss is None else as_loss(recording.loss)
-    fresh, step = _stepper(program, slots, train, recording.stop, loss)
+    _, fresh, step = current(_stepper, [program, recording.reported(program)], slots, train, recording.stop)
     sizes = {"": program.protocol.eval_size} | ({"train_": program.problem.sample} if train else {})
     series = {prefix + name: np.full((runs, len(points)), np.nan)
               for prefix in sizes for name in ("accuracy", "loss")}  # fmt: skip

@@ -21,12 +21,14 @@ from paritylab.engines.slots import ACTIVE, EMPTY, Slots, entering, make_moves
 from paritylab.engines.work import Outcomes, Rows
 from paritylab.records import CENSORED, DIVERGED, SOLVED, Records
 from paritylab.setup import Setup
+from paritylab.tracing import current, traced_apart
 
 CALL_SECONDS = 0.2
 COMPILE_SECONDS = 3.0
 
 
 class Compiled(NamedTuple):
+    setups: tuple[Setup]
     place: Any
     fresh: Any
     load: Any
@@ -103,11 +105,12 @@ def compiled(program: Setup, slots: int) -> Compiled:
         place = functools.partial(jax.device_put, device=out)
         shared = jax.shard_map(advance, mesh=mesh, in_specs=(apart, same, same), out_specs=apart, check_vma=False)
     return Compiled(
+        setups=(program,),
         place=place,
-        fresh=moves.fresh,
-        load=jax.jit(load, donate_argnums=0, out_shardings=out),
-        advance=jax.jit(shared, donate_argnums=0),
-        finish=jax.jit(finish, donate_argnums=0, out_shardings=(out, None, None, None)),
+        fresh=traced_apart(moves.fresh, program),
+        load=traced_apart(jax.jit(load, donate_argnums=0, out_shardings=out), program),
+        advance=traced_apart(jax.jit(shared, donate_argnums=0), program),
+        finish=traced_apart(jax.jit(finish, donate_argnums=0, out_shardings=(out, None, None, None)), program),
         rows=evaluation.rows,
     )
 
@@ -151,7 +154,7 @@ class JaxPool:
         self.model_steps = 0
         self._keep = keep_params
         self._program = program
-        self._compiled = compiled(program, slots)
+        self._compiled = current(compiled, [program], slots)
         self._checks = 1
         self._wasted = 0.0
         self._state = self._compiled.place(self._blank())
@@ -219,7 +222,7 @@ class JaxPool:
         where = np.resize(where, self.slots)
         state = jax.tree.map(lambda leaf: leaf[where], self._state)
         self._status = np.where(np.arange(self.slots) < left, ACTIVE, EMPTY)
-        self._compiled = compiled(self._program, share)
+        self._compiled = current(compiled, [self._program], share)
         self._state = self._compiled.place(state._replace(status=self._status.astype(np.int32)))
 
     def _collect(self, where: np.ndarray) -> Outcomes:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -16,6 +16,7 @@ from paritylab import rng
 from paritylab.inits import FromWords, Init, Layers
 from paritylab.networks import MLP, Neuron, PolyNet
 from paritylab.setup import Setup
+from paritylab.tracing import apart, current, traced_apart
 
 CHUNK = 256
 
@@ -39,8 +40,9 @@ def initial_params(program: Setup, keys: np.ndarray, chunk: int = CHUNK) -> Any:
     keys = start_keys(law, keys)
     count, stays = len(keys), len(keys) == chunk
     if can_draw(network, law) and not (stays and jax.default_backend() != "cpu"):
-        return network.init(keys, n, Drawn(law))
-    start = starter(_shape_of(network), n, law)
+        with apart(program):
+            return network.init(keys, n, Drawn(law))
+    start = current(starter, [program.start]).params
     if stays:
         return start(keys)
     padded = np.resize(keys, (-(-count // chunk) * chunk, 2))
@@ -90,12 +92,12 @@ class Drawn:
 # --- compiled ---------------------------------------------------------------------------------------------------------
 
 
+class Starter(NamedTuple):
+    setups: tuple[Setup]
+    params: Any
+
+
 @functools.lru_cache(maxsize=64)
-def starter(network: Any, n: int, law: Init) -> Any:
+def starter(start: Setup) -> Starter:
     """The compiled function from start keys (count, 2) to initial params with a leading axis of runs."""
-    return jax.jit(jax.vmap(lambda key: network.init(rng.wrap(key), n, law)))
-
-
-def _shape_of(network: Any) -> Any:
-    """A network that starts alike: the activation does not matter, and need not be compiled for."""
-    return replace(network, activation="relu") if isinstance(network, (MLP, Neuron)) else network
+    return Starter((start,), traced_apart(jax.jit(jax.vmap(lambda key: start.params(rng.wrap(key)))), start))

@@ -23,6 +23,7 @@ class Job:
     runs: np.ndarray
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "setup", self.setup.now())  # what is trained are the functions as they are now
         require(0 <= self.seed < 2**32, f"seed must be in 0..2^32-1, not {self.seed}")
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from paritylab import specs
 from paritylab.errors import InvalidInput, positive, require, whole
+from paritylab.fingerprints import fingerprint
 
 Function = Callable[[Any], Any]
 ActivationLike = Any
@@ -36,6 +37,10 @@ class Activation:
 
     def __call__(self, z: Any) -> Any:
         return self.function(z)
+
+    def spec_now(self) -> str:
+        """The spec of a user's function as it is now."""
+        return fingerprint(self.function)
 
 
 def clip(upper: float) -> Function:
@@ -125,7 +130,7 @@ def activation(given: str | Activation | Function) -> Activation:
     if not isinstance(given, str):
         if not callable(given):
             raise InvalidInput(f"an activation must be a spec or a function, not {given!r}")
-        return Activation(specs.fingerprint(given), given)
+        return Activation(fingerprint(given), given)
     name, numbers = specs.parse("activation", given, ARITIES)
     if name in ("relu", "relu6", "clipped-relu"):
         upper = {"relu": math.inf, "relu6": 6.0}.get(name) or (numbers[0] if numbers else 1.0)

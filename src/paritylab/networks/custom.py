@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from paritylab import specs
 from paritylab.inits import Init
 
 
@@ -15,7 +14,7 @@ class Network:
     """Any network as a pair of pure functions.
 
     ``make(key, n)`` returns the initial params, any pytree of arrays; ``forward(params, x)`` maps inputs of shape
-    (batch, n) to outputs of shape (batch,). The functions' source is part of the Setup's id.
+    (batch, n) to outputs of shape (batch,). What the functions compute with is part of the Setup's id.
     """
 
     make: Callable[[Any, int], Any]
@@ -26,12 +25,3 @@ class Network:
 
     def apply(self, params: Any, x: Any) -> Any:
         return self.forward(params, x)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Network) and self._identity() == other._identity()
-
-    def __hash__(self) -> int:
-        return hash(self._identity())
-
-    def _identity(self) -> tuple[str, str]:
-        return specs.fingerprint(self.make), specs.fingerprint(self.forward)

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from paritylab import rng, specs
+from paritylab import rng
 from paritylab.errors import InvalidInput, flag, real, require, whole
 from paritylab.problems import bits
 
@@ -122,5 +122,4 @@ class Parity:
         return type(other) is type(self) and self._identity() == other._identity()
 
     def _identity(self) -> tuple[Any, ...]:
-        inputs = specs.fingerprint(self.inputs) if self.inputs else None
-        return (self.n, self.support, self.noise, self.sample, self.replacement, inputs)
+        return (self.n, self.support, self.noise, self.sample, self.replacement, self.inputs)
