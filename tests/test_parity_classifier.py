@@ -28,6 +28,13 @@ def test_scikit_learn_accepts_it(estimator, check):
     check(estimator)
 
 
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore::paritylab.classifier.NoParity", "ignore::paritylab.classifier.Undetermined")
+@parametrize_with_checks([ParityClassifier(k, "sgd", random_state=0) for k in (None, 2)])
+def test_scikit_learn_accepts_networks(estimator, check):
+    check(estimator)
+
+
 @pytest.mark.parametrize("method", EXACT)
 @pytest.mark.parametrize("k", [None, 3])
 def test_two_valued_features_of_any_kind_and_any_labels(method, k):

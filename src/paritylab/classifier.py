@@ -67,6 +67,8 @@ class ParityClassifier(ClassifierMixin, BaseEstimator):
     ([3, 8, 21], 1.0)
     """
 
+    n_features_in_: int
+
     def __init__(
         self,
         k: int | None = None,

@@ -21,6 +21,8 @@ NUMBERS = ("censored", "diverged", "steps")
 class Counts:
     """``solved`` runs at each of the steps ``t_c``, which increase; ``steps`` updates in all.
 
+    All runs have one step limit, that of their Setup: those that are not solved by then count as infinite.
+
     >>> records = Records([0, 1, 2, 3], [0, 0, 1, 0], [20, 10, -1, 20], [20, 10, 50, 20], [1] * 4, [0] * 4)
     >>> counts = Counts.of(records)
     >>> counts.t_c.tolist(), counts.solved.tolist(), counts.censored, counts.runs

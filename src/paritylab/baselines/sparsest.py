@@ -45,7 +45,7 @@ def sparsest(x: NDArray[np.bool_], y: NDArray[np.bool_], generator: np.random.Ge
     for size, matches in enumerate(_by_size(np.array(hashes, np.uint64), target), 1):
         right = [support for support in matches.supports if np.array_equal(_parity(columns, support), labels)]
         if right:
-            return Sparse(right[0], size, matches.count == matches.times)
+            return Sparse(right[0], size, matches.total == matches.times)
     return Sparse(_solution(x, y, generator), size + 1, None)
 
 
@@ -53,7 +53,7 @@ class _Matches(NamedTuple):
     """Some supports whose hashes add up to the target's, how many were met, and how often each of them is."""
 
     supports: list[list[int]]
-    count: int
+    total: int
     times: int
 
 
@@ -83,13 +83,13 @@ def _by_size(hashes: Words, target: np.uint64) -> Iterator[_Matches]:
 
 def _met(known: _Known, candidates: list[tuple[tuple[int, ...], Words]], times: int) -> _Matches:
     """Those of the candidates (members, and the hash that is missing) that a known hash completes."""
-    supports, count = [], 0
+    supports, total = [], 0
     for members, needed in candidates:
         places = known.places(needed[0])
-        count += len(places)
+        total += len(places)
         if len(places) and len(supports) < 8:
             supports.append([*map(int, members), int(places[0])])
-    return _Matches(supports, count, times)
+    return _Matches(supports, total, times)
 
 
 class _Known:
