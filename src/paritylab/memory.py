@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from paritylab.errors import InvalidInput
 
@@ -17,7 +17,8 @@ class TooLarge(InvalidInput):
     """Something takes more memory than there is."""
 
 
-class Part(NamedTuple):
+@dataclass(frozen=True)
+class Part:
     """``count`` things of ``each`` bytes."""
 
     count: int

@@ -198,7 +198,8 @@ def stepping(setup: Setup) -> Setup:
 
 def _points(steps: int | Sequence[int], every: int | None) -> np.ndarray:
     if isinstance(steps, (int, np.integer)):
-        require(every is not None and every >= 1, f"one number of steps needs every, at least 1, not {every}")
+        if every is None or every < 1:
+            raise InvalidInput(f"one number of steps needs every, at least 1, not {every}")
         require(steps >= 0, f"steps must be at least 0, not {steps}")
         require_room("this recording", {"points": Part(steps // every + 2, POINT_BYTES)})
         return np.append(np.arange(0, steps, every), steps).astype(np.int64)
