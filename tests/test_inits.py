@@ -238,12 +238,19 @@ def bitwise_equal(left, right) -> bool:
 @pytest.mark.parametrize(("spec", "name"), CASES)
 def test_weights_drawn_without_compiling_are_those_of_jax_to_the_last_bit(spec, name):
     law, keys, (network, n) = inits.init(spec), run_keys(np.arange(300) % 3, np.arange(300)), NETWORKS[name]
-    assert starts.can_draw(network, law)
+    assert starts.can_draw(network, law, n)
     program = pl.Setup(pl.Parity(n, 1), pl.Learner(network, init=law)).program
     drawn = initial_params(program, keys)
     expected = starts.starter(program.start).params(start_keys(law, keys))
     assert jax.tree.structure(drawn) == jax.tree.structure(expected)
     assert bitwise_equal(drawn, expected)
+
+
+@built
+@pytest.mark.parametrize("network", [pl.MLP(2**12), pl.MLP((2**16, 2**16)), pl.PolyNet(2**12)], ids=str)
+def test_layers_of_more_words_than_the_kernel_can_number_are_left_to_jax(network):
+    assert not starts.can_draw(network, inits.torch(), 2**20)
+    assert starts.can_draw(network, inits.torch(), 9) == (network != pl.MLP((2**16, 2**16)))
 
 
 @pytest.mark.parametrize("spec", ["kaiming", "mirrored torch", "sphere", "uniform-perturbed:0.3", "discrete:-1,1"])

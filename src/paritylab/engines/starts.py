@@ -39,7 +39,7 @@ def initial_params(program: Setup, keys: np.ndarray, chunk: int = CHUNK) -> Any:
     network, n, law = program.learner.network, program.problem.n, program.learner.init
     keys = start_keys(law, keys)
     count, stays = len(keys), len(keys) == chunk
-    if can_draw(network, law) and not (stays and jax.default_backend() != "cpu"):
+    if can_draw(network, law, n) and not (stays and jax.default_backend() != "cpu"):
         with apart(program):
             return network.init(keys, n, Drawn(law))
     start = current(starter, [program.start]).params
@@ -65,9 +65,15 @@ def draws_by_itself(law: Init) -> bool:
     return isinstance(law.sample, FromWords) and law.biased and not law.mirrored and law.output is None
 
 
-def can_draw(network: Any, law: Init) -> bool:
-    """Whether nothing need be compiled: the law is made of words, and the network asks it for its layers only."""
-    return kernel() is not None and draws_by_itself(law) and type(network) in (MLP, Neuron, PolyNet)
+def can_draw(network: Any, law: Init, n: int) -> bool:
+    """Whether nothing need be compiled: the law is made of words, and the network asks it for its layers only.
+
+    The kernel numbers the words of a layer with 32 bits.
+    """
+    if kernel() is None or not draws_by_itself(law) or type(network) not in (MLP, Neuron, PolyNet):
+        return False
+    widths = network.widths if isinstance(network, MLP) else (getattr(network, "degree", 1),)
+    return all(fan_in * fan_out < 2**32 for fan_in, fan_out in pairwise((n, *widths)))
 
 
 @dataclass(frozen=True)
