@@ -7,7 +7,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*)
 # The engine and BLAS choose their own threads; more test processes than cores only slow each other down.
 WORKERS ?= 2
 
-.PHONY: setup demo test test-long soak sanitize arm lint bench wheel clean
+.PHONY: setup demo test test-long soak slurm sanitize arm lint bench wheel clean
 setup: $(READY)
 
 $(VENV)/made:
@@ -36,6 +36,10 @@ soak: $(READY)
 	PYTHONPATH=tests $(BIN)/python -m faults.soak --markdown
 	PARITYLAB_SOAK=1 $(BIN)/python -m pytest -s tests/faults/test_fuzz.py
 	$(BIN)/python benchmarks/memory.py --json
+
+# A sweep in jobs of a private Slurm cluster on loopback, one of them cancelled. It needs Debian's slurm-wlm and munge.
+slurm: $(READY)
+	PYTHONPATH=tests $(BIN)/python -m slurm.check
 
 # The native kernel with address and undefined-behaviour sanitizers, under the tests of the engines.
 sanitize: $(READY)

@@ -5,9 +5,11 @@
     python benchmarks/scaling.py blocks             # blocks of a second that only sleep: time lost between them
     python benchmarks/scaling.py simulate --workers 1000 --blocks 100000
     python benchmarks/scaling.py store              # bytes of a record on disk, records read and written a second
+    python benchmarks/scaling.py start              # a crew begins and ends, with TLS and without, alternately
 
 Measure ``speedup`` on an idle machine. Simulated workers are threads of two processes that sleep as long as a block
-would take: the scheduler, the client and all messages are real.
+would take: the scheduler, the client and all messages are real. Connections are encrypted, as those of crews are,
+unless ``--plain`` is said.
 """
 
 from __future__ import annotations
@@ -23,10 +25,10 @@ from typing import Any
 
 import numpy as np
 from dask import config
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, Security
 
 import paritylab as pl
-from paritylab import crews
+from paritylab import clusters, crews
 from paritylab.engines import Job
 from paritylab.records import COLUMNS, SOLVED, Records
 from paritylab.store import Store
@@ -96,12 +98,31 @@ def drained(crew: crews.Crew, runs: int, setups: int = 1) -> tuple[int, float]:
     return count, time.perf_counter() - start
 
 
+def processes(options: argparse.Namespace, workers: int, threads: int = 1) -> LocalCluster:
+    return LocalCluster(n_workers=workers, threads_per_worker=threads, host="127.0.0.1", dashboard_address=None,
+                        security=None if options.plain else Security.temporary())  # fmt: skip
+
+
+def start(options: argparse.Namespace) -> dict[str, Any]:
+    """Wall and CPU seconds from nothing to an end of a crew of two that was ready for work; imports are left out."""
+    seconds: dict[str, list[float]] = {"tls": [], "plain": [], "tls cpu": [], "plain cpu": []}
+    make = clusters._temporary_credentials
+    for _ in range(options.rounds + 1):
+        for name, credentials in (("tls", make), ("plain", lambda: None)):
+            clusters._temporary_credentials = credentials
+            began, cpu = time.perf_counter(), sum(os.times()[:4])
+            with crews.crew(workers=2) as crew:
+                crew.client.wait_for_workers(2)
+            seconds[name].append(time.perf_counter() - began)
+            seconds[f"{name} cpu"].append(sum(os.times()[:4]) - cpu)
+    return {name: each[1:] for name, each in seconds.items()}  # the first imports
+
+
 def asleep(options: argparse.Namespace) -> dict[str, Any]:
     """Wall time of a sweep whose runs sleep for 5 ms, with 1 and 2 workers: what scheduling leaves of a factor 2."""
     seconds: dict[int, float] = {}
     for workers in (1, 2):
-        with LocalCluster(n_workers=workers, threads_per_worker=1, host="127.0.0.1",
-                          dashboard_address=None) as cluster, Client(cluster) as client:  # fmt: skip
+        with processes(options, workers) as cluster, Client(cluster) as client:
             drained(Sleepers(client, 0.0), 10)
             _, seconds[workers] = drained(Sleepers(client, 0.005, 0.005), options.runs, options.cells)
     return {"cells": options.cells, "runs": options.runs, "seconds": seconds, "ratio": seconds[1] / seconds[2],
@@ -110,8 +131,7 @@ def asleep(options: argparse.Namespace) -> dict[str, Any]:
 
 def blocks(options: argparse.Namespace) -> dict[str, Any]:
     """Time lost between blocks of a second, on two worker processes."""
-    with LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as cluster, \
-            Client(cluster) as client:  # fmt: skip
+    with processes(options, 2) as cluster, Client(cluster) as client:
         drained(Sleepers(client, 0.0), 10)
         count, seconds = drained(Sleepers(client, 1.0), options.blocks)
     # the first blocks are of FIRST_RUNS runs, two for each worker
@@ -123,8 +143,7 @@ def simulate(options: argparse.Namespace) -> dict[str, Any]:
     length = max(crews.BLOCK_SECONDS, options.workers / crews.BLOCKS_A_SECOND)
     run, runs = length / crews.FIRST_RUNS, options.blocks * crews.FIRST_RUNS
     with config.set({"distributed.worker.profile.enabled": False}), \
-            LocalCluster(n_workers=2, threads_per_worker=options.workers // 2, host="127.0.0.1",
-                         dashboard_address=None) as cluster, Client(cluster) as client:  # fmt: skip
+            processes(options, 2, options.workers // 2) as cluster, Client(cluster) as client:  # fmt: skip
         _, seconds = drained(Sleepers(client, run, run), runs)
         few = min(options.blocks, 20_000)
         _, fastest = drained(Sleepers(client, 0.0), few)
@@ -159,7 +178,8 @@ def store(options: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("what", choices=["speedup", "asleep", "blocks", "simulate", "store"])
+    parser.add_argument("what", choices=["speedup", "asleep", "blocks", "simulate", "store", "start"])
+    parser.add_argument("--plain", action="store_true", help="without encryption")
     parser.add_argument("--cells", type=int, default=200)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=3)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +15,7 @@ import pytest
 import paritylab as pl
 from paritylab import crews as module
 from paritylab.cli import main
-from paritylab.cli.crews import slurm_options
 from paritylab.engines import Job
-from paritylab.errors import InvalidInput
 from paritylab.records import COLUMNS, Records
 from paritylab.store import Store
 
@@ -125,34 +120,6 @@ def test_a_cell_whose_function_fails_is_named_and_the_others_go_on(hands: module
     assert len(good.records) == 10
     assert len(failed.records) == 0
     assert "only batches of 8" in str(failed.failure)
-
-
-def test_options_of_slurm_are_pairs_or_a_file(tmp_path: Path) -> None:
-    assert slurm_options("partition=gpu, gpus=1") == {"partition": "gpu", "gpus": "1"}
-    file = tmp_path / "slurm.toml"
-    file.write_text('partition = "cpu"\ncores = 8\n')
-    assert slurm_options(str(file)) == {"partition": "cpu", "cores": 8}
-    for bad in ("gpu", "=1", str(tmp_path / "none.toml")):
-        with pytest.raises(InvalidInput):
-            slurm_options(bad)
-
-
-jobqueue = pytest.mark.skipif(find_spec("dask_jobqueue") is None, reason="dask-jobqueue is not installed")
-
-
-@jobqueue
-def test_slurm_leaves_ctrl_c_alone() -> None:
-    code = ("import signal; from paritylab.crews import slurm_script; before = signal.getsignal(signal.SIGINT);"
-            "slurm_script({}); assert signal.getsignal(signal.SIGINT) is before")  # fmt: skip
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
-
-
-@jobqueue
-def test_a_dry_run_prints_the_job_script(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["measure", "--slurm", "partition=gpu,gpus=1,cores=2,walltime=00:30:00", "--dry-run"]) == 0
-    script = capsys.readouterr().out
-    for line in ("#SBATCH -p gpu", "#SBATCH --gpus=1", "#SBATCH -t 00:30:00"):
-        assert line in script
 
 
 @pytest.mark.parametrize("arguments", [

@@ -2,7 +2,7 @@
 
     with pl.crew(workers=4):                        # processes on this machine
         pl.measure(pl.Parity(n=30, k=3), runs=10_000)
-    with pl.crew(scheduler="tcp://host:8786"): ...  # a running Dask cluster
+    with pl.crew(scheduler="tls://host:8786"): ...  # a running Dask cluster
     with pl.crew(slurm={"partition": "cpu"}): ...   # jobs of a Slurm allocation
 
 Runs go out in blocks of about a second of work, sized by what blocks before them took. What a run does depends on its
@@ -14,23 +14,19 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib
-import importlib.util
 import logging
 import math
-import re
-import signal
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from paritylab import engines, fingerprints
-from paritylab.errors import CellFailed, InvalidInput, in_a_line, require, unknown
-from paritylab.pools import spared
+from paritylab import clusters, engines, fingerprints
+from paritylab.errors import CellFailed, InvalidInput, require
 from paritylab.records import COLUMNS, Records
 from paritylab.setup import Setup
 
@@ -38,9 +34,6 @@ BLOCK_SECONDS = 1.0
 FIRST_RUNS = 8
 AHEAD = 2  # blocks in flight for each worker, so that none waits for the next
 BLOCKS_A_SECOND = 200  # what one scheduler should be asked for at most: with more workers, blocks last longer
-STARTS = 3  # attempts to start workers on this machine
-DEATHS = 20  # workers that a block may lose before it is given up
-SLURM_OPTIONS = ("partition", "account", "cores", "memory", "walltime", "gpus", "jobs", "prologue")
 
 Piece = tuple[int, np.ndarray]
 """Some runs of a job: its position and their numbers."""
@@ -125,20 +118,6 @@ def _explained() -> Generator[None, None, None]:
         raise InvalidInput(f"a block of runs killed its worker again and again: {error}") from error
     except (CancelledError, ClosedClientError, OSError) as error:
         raise InvalidInput("the scheduler is gone; the same command goes on from what is stored") from error
-
-
-def _local_cluster(workers: int) -> Any:
-    """Processes on this machine; one may die while it starts, which Dask does not survive, so there is another try."""
-    from distributed import LocalCluster
-
-    for left in reversed(range(STARTS)):
-        try:
-            with spared():
-                return LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1",
-                                    dashboard_address="127.0.0.1:0", silence_logs=50)  # fmt: skip
-        except (RuntimeError, OSError) as error:
-            if not left:
-                raise InvalidInput(f"the workers do not start: {in_a_line(error)}") from error
 
 
 @contextlib.contextmanager
@@ -249,89 +228,36 @@ def _name(jobs: Sequence[engines.Job], pieces: Sequence[Piece], engine: str) -> 
 
 @contextlib.contextmanager
 def crew(
-    workers: int | None = None, scheduler: str | None = None, slurm: Mapping[str, Any] | None = None
+    workers: int | None = None,
+    scheduler: str | None = None,
+    slurm: Mapping[str, Any] | None = None,
+    out: str | Path = "out",
 ) -> Generator[Crew, None, None]:
-    """Let sweeps within be trained by worker processes; say one of the three.
+    """Let sweeps within be trained by worker processes; say one of the first three.
 
     Args:
         workers: so many processes on this machine, bound to loopback.
-        scheduler: the address of a running Dask scheduler, whose workers can import paritylab.
+        scheduler: the address of a running Dask scheduler, whose workers can import paritylab. For ``tls://`` the
+            credentials are those of Dask's configuration; on ``tcp://`` everybody who reaches it can run code.
         slurm: options of Slurm jobs, each a worker: ``partition``, ``account``, ``cores``, ``memory``, ``walltime``,
             ``gpus``, ``jobs`` (how many) and ``prologue`` (shell lines run first, such as activating an environment).
+        out: where Slurm jobs write what they print, in its folder ``slurm``; all nodes must see it.
     """
     given = [name for name, value in (("workers", workers), ("scheduler", scheduler), ("slurm", slurm))
              if value is not None]  # fmt: skip
     require(len(given) == 1, f"a crew needs one of workers, scheduler, slurm, not {', '.join(given) or 'none'}")
-    _need("distributed")
-    from dask import config
-    from distributed import Client
-
+    clusters.need("distributed")
     with contextlib.ExitStack() as stack:
         stack.enter_context(_quiet())
-        stack.enter_context(config.set({"distributed.scheduler.allowed-failures": DEATHS,
-                                        "distributed.worker.profile.enabled": False}))  # it takes 3 % of a worker
         if workers is not None:
-            require(1 <= workers <= 1024, f"workers must be from 1 to 1024, not {workers}")
-            target: Any = stack.enter_context(_local_cluster(workers))
+            target: Any = stack.enter_context(clusters.local(workers))
         elif slurm is not None:
-            cluster = _jobqueue().SLURMCluster(**_job(slurm), scheduler_options={"dashboard_address": ":0"})
-            target = stack.enter_context(cluster)
-            target.scale(jobs=_at_least_one("jobs", slurm.get("jobs", 1)))
+            target = stack.enter_context(clusters.slurm(slurm, Path(out) / "slurm"))
         else:
             target = scheduler
-        try:
-            client = stack.enter_context(Client(target, timeout=10, set_as_default=False))
-        except (OSError, ValueError) as error:
-            raise InvalidInput(f"no Dask scheduler answers at {target}: {error}") from error
-        made = Crew(client)
+        made = Crew(stack.enter_context(clusters.client(target)))
         token = _CREW.set(made)
         try:
             yield made
         finally:
             _CREW.reset(token)
-
-
-def slurm_script(options: Mapping[str, Any]) -> str:
-    """The job script that would be submitted for each job."""
-    return _jobqueue().SLURMJob("tcp://SCHEDULER:8786", "paritylab", **_job(options)).job_script()
-
-
-def _jobqueue() -> Any:
-    """Dask's clusters on Slurm. When imported they take Ctrl-C for themselves; it is given back."""
-    _need("dask_jobqueue")
-    before = signal.getsignal(signal.SIGINT)
-    module = importlib.import_module("dask_jobqueue.slurm")
-    signal.signal(signal.SIGINT, before)
-    return module
-
-
-def _job(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a Slurm job as dask-jobqueue names them: one process for each core."""
-    for name in options:
-        if name not in SLURM_OPTIONS:
-            raise unknown("Slurm option", name, SLURM_OPTIONS)
-    cores = _at_least_one("cores", options.get("cores", 1))
-    memory = str(options.get("memory", f"{2 * cores}GB"))
-    require(re.fullmatch(r"\s*\d+(\.\d+)?\s*[kmgtp]?i?b?\s*", memory, re.I | re.A) is not None,
-            f"the memory of Slurm jobs must be written as 16GB, not {memory!r}")
-    return {
-        "queue": options.get("partition"),
-        "account": options.get("account"),
-        "cores": cores,
-        "processes": cores,
-        "memory": memory,
-        "walltime": str(options.get("walltime", "01:00:00")),
-        "job_extra_directives": [f"--gpus={options['gpus']}"] if "gpus" in options else [],
-        "job_script_prologue": str(options.get("prologue", "")).splitlines(),
-    }
-
-
-def _at_least_one(name: str, text: Any) -> int:
-    """A number of cores or jobs, from a command line or a file."""
-    require(str(text).isdecimal() and int(text) >= 1, f"the {name} of Slurm must be a whole number, not {text!r}")
-    return int(text)
-
-
-def _need(module: str) -> None:
-    require(importlib.util.find_spec(module) is not None,
-            f"a crew needs {module.replace('_', '-')}: install paritylab[cluster]")

@@ -15,7 +15,8 @@ from paritylab.errors import InvalidInput, require
 def add_crew(group: Any) -> None:
     """``--workers``, ``--scheduler``, ``--slurm`` and ``--dry-run``."""
     group.add_argument("--workers", type=count, metavar="N", help="train in so many processes")
-    group.add_argument("--scheduler", metavar="ADDRESS", help="train on a running Dask cluster: tcp://host:8786")
+    group.add_argument("--scheduler", metavar="ADDRESS", help="train on a running Dask cluster: tls://host:8786,"
+                       " with the credentials of Dask's configuration, or tcp://host:8786")
     group.add_argument("--slurm", metavar="OPTIONS", help="train in Slurm jobs: partition=cpu,cores=16,jobs=4 or a TOML"
                        " file of such options (partition, account, cores, memory, walltime, gpus, jobs, prologue)")
     group.add_argument("--dry-run", action="store_true", help="with --slurm: print the job script and do nothing")
@@ -30,7 +31,7 @@ def hired(options: argparse.Namespace) -> Any:
     from paritylab.crews import crew
 
     slurm = slurm_options(options.slurm) if options.slurm is not None else None
-    return crew(options.workers, options.scheduler, slurm)
+    return crew(options.workers, options.scheduler, slurm, options.out)
 
 
 def shows_script(options: argparse.Namespace) -> bool:
@@ -38,9 +39,9 @@ def shows_script(options: argparse.Namespace) -> bool:
     if not options.dry_run:
         return False
     require(options.slurm is not None, "--dry-run is about --slurm; say both")
-    from paritylab.crews import slurm_script
+    from paritylab.clusters import slurm_script
 
-    print(slurm_script(slurm_options(options.slurm)))
+    print(slurm_script(slurm_options(options.slurm), options.out / "slurm"))
     return True
 
 
