@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.metadata
 import importlib.util
@@ -69,18 +70,20 @@ def _loaded(name: str) -> tuple[Any, list[str]]:
 
 
 def imported(name: str, package: str | None) -> types.ModuleType | str | None:
-    """The module that an import within a function gives, or only its home if it is not a user's; None if not found."""
+    """What an import within a function gives: a user's module, or home and name of another; None if not found."""
     try:
         whole = importlib.util.resolve_name(name, package)
-        if whole in sys.modules:
-            return sys.modules[whole]
-        spec = importlib.util.find_spec(whole)
-        if spec is None:
-            return None
-        home = _of_file(spec.origin or "", whole.partition(".")[0])
-        return f"{home} {whole}" if home else importlib.import_module(whole)
+        if whole not in sys.modules:
+            spec = importlib.util.find_spec(whole)
+            if spec is None:
+                return None
+            if home := _of_file(spec.origin or "", whole.partition(".")[0]):
+                return f"{home} {whole}"  # need not be loaded
+        module = importlib.import_module(whole)
     except ImportError:
         return None
+    home = of_module(whole)
+    return module if home == USERS else f"{home} {whole}"
 
 
 @functools.lru_cache(maxsize=4096)
@@ -102,10 +105,10 @@ def _python() -> set[str]:
 
 @functools.cache
 def _version(root: str) -> str | None:
-    version = getattr(sys.modules.get(root), "__version__", None)
-    if isinstance(version, str):
-        return version
-    try:
+    """Of an installed library, loaded or not."""
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        return importlib.metadata.version(root)
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError, KeyError):
         return importlib.metadata.version(importlib.metadata.packages_distributions()[root][0])
-    except (KeyError, importlib.metadata.PackageNotFoundError):
-        return None
+    version = getattr(sys.modules.get(root), "__version__", None)
+    return version if isinstance(version, str) else None

@@ -26,7 +26,7 @@ from jax.core import Tracer
 
 from paritylab import homes
 from paritylab.errors import InvalidInput
-from paritylab.reads import Read, reads
+from paritylab.reads import reads
 
 MOST_PARTS = 2_000_000
 UNFOLLOWED = {"globals", "eval", "exec", "__import__"}
@@ -36,6 +36,8 @@ UNTOLD = {"__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "_
           "__annotate_func__", "__annotations_cache__", "__abstractmethods__", "_abc_impl", "__orig_bases__",
           "__parameters__", "__type_params__", "__firstlineno__", "__static_attributes__"}  # fmt: skip
 """What is in the body of a class but does not change what it does."""
+EMPTY = types.MappingProxyType({"empty": "cell"})
+WORDS = {"captured": "closure variable"}
 POINTER = struct.calcsize("P")
 
 Part = tuple[str, Any]
@@ -106,6 +108,7 @@ class _Walk:
 
     def _tell(self, kind: str, *texts: str | bytes) -> None:
         """Some words, each after its length, so that no two rows of words look alike."""
+        self._sum.update(b"%d;" % len(texts))
         for text in (kind, *texts):
             data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
             self._sum.update(b"%d:" % len(data))
@@ -117,12 +120,6 @@ class _Walk:
         self._tell(str(len(listed)))
         self._kept += [part for _, part in listed]
         self._waiting += [(part, _Where(label, owner, self._where)) for label, part in reversed(listed)]
-
-    def _named_parts(self, owner: Any, kind: str, named: dict[str, Any]) -> None:
-        """Parts that have names, in the order of these."""
-        items = sorted(named.items(), key=lambda item: str(item[0]))
-        self._tell("names", *(str(name) for name, _ in items))
-        self._parts(owner, ((f"{kind} `{name}`", value) for name, value in items))
 
     def _refuse(self, why: str) -> InvalidInput:
         what = title(self._root) if self._where is None else str(self._where)
@@ -178,11 +175,9 @@ class _Walk:
             self._instance(value)
 
     def _module(self, module: types.ModuleType) -> None:
-        home = homes.of_module(module.__name__)
-        if home == homes.USERS:
-            raise self._refuse(f"the module {module.__name__} is passed around, so that what is read of it cannot be"
-                               " followed")
-        self._tell("module", home, module.__name__)
+        if _is_users_module(module):
+            raise self._refuse(f"the module {module.__name__} is passed around, and what is read of it not seen")
+        self._tell("module", homes.of_module(module.__name__), module.__name__)
 
     def _function(self, function: types.FunctionType) -> None:
         code, home = function.__code__, homes.of_function(function)
@@ -190,15 +185,9 @@ class _Walk:
         parts: list[Part] = []
         told: dict[str, Any] = {}
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-            label = f"closure variable `{name}`"
-            try:
-                content = cell.cell_contents
-            except ValueError:
-                told[label] = "empty"
-                continue
-            if not (follow and _is_users_module(content)):  # otherwise see what is read of it
-                parts.append((label, content))
-                told[label] = "here"
+            content = _content(cell)
+            if not (follow and _is_users_module(content)):  # of which only what is read matters
+                parts.append((f"closure variable `{name}`", content))
         if follow:
             for label, (state, found) in self._outside(function).items():
                 told[label] = state
@@ -213,49 +202,33 @@ class _Walk:
         self._parts(function, [*parts, ("the attributes", vars(function))])
 
     def _outside(self, function: types.FunctionType) -> dict[str, tuple[str, Any]]:
-        """What the function's code reads from globals and user's modules: whether it is there, and if so, what."""
+        """What the function's code reads of globals and of the user's modules: whether it is there, and if so, what."""
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         found: dict[str, tuple[str, Any]] = {}
         for read in reads(function.__code__):
+            state, value = "here", None
             if read.kind == "captured":
-                value = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))[read.name]
-                try:
-                    start: tuple[str, Any] = ("here", value.cell_contents)
-                except ValueError:
-                    continue
-                if not _is_users_module(start[1]):
-                    continue  # described as a whole
+                value = _content(cells[read.name])
+                if not _is_users_module(value):
+                    continue  # told as a whole
             elif read.kind == "import":
-                module = homes.imported(read.name, function.__globals__.get("__package__"))
-                start = ("missing", None) if module is None else ("here", module)
+                value = homes.imported(read.name, function.__globals__.get("__package__"))
+                state = "missing" if value is None else "here"
             elif read.name in function.__globals__:
-                start = ("here", function.__globals__[read.name])
+                value = function.__globals__[read.name]
+            elif read.name in UNFOLLOWED:
+                raise self._refuse(f"{title(function)} calls `{read.name}`, and what that reaches cannot be followed")
             else:
-                start = ("builtin" if self._is_builtin(function, read.name) else "missing", None)
-            label, result = self._followed(read, start)
-            if label:
-                found[label] = result
+                known = function.__builtins__  # pyright: ignore[reportAttributeAccessIssue]
+                state = "builtin" if read.name in known else "missing"
+            words, left = read.name, list(read.attributes)
+            while left and _is_users_module(value):
+                name = left.pop(0)
+                words = f"{words}.{name}"
+                state, value = ("here", getattr(value, name)) if hasattr(value, name) else ("missing", None)
+            if not (read.bound and _is_users_module(value)):  # otherwise its uses are reads of their own
+                found[f"{WORDS.get(read.kind, read.kind)} `{words}`"] = state, value
         return found
-
-    def _is_builtin(self, function: types.FunctionType, name: str) -> bool:
-        if name in UNFOLLOWED:
-            raise self._refuse(f"{title(function)} calls `{name}`, and what that reaches cannot be followed")
-        return name in function.__builtins__  # pyright: ignore[reportAttributeAccessIssue]
-
-    def _followed(self, read: Read, start: tuple[str, Any]) -> tuple[str, tuple[str, Any]]:
-        """Through the user's modules to the first thing that is none, and the way there in words."""
-        state: str = start[0]
-        value: Any = start[1]
-        words, left = read.name, list(read.attributes)
-        while state == "here" and _is_users_module(value):
-            if not left:
-                if read.bound:
-                    return "", start
-                raise self._refuse(f"the module {value.__name__} is passed around, so that what is read of it cannot"
-                                   " be followed")
-            name = left.pop(0)
-            words = f"{words}.{name}"
-            state, value = ("here", getattr(value, name)) if hasattr(value, name) else ("missing", None)
-        return f"{'closure variable' if read.kind == 'captured' else 'global'} `{words}`", (state, value)
 
     def _class(self, kind: type) -> None:
         self._tell("class", kind.__qualname__, *(["metaclass"] if type(kind) is not type else []))
@@ -333,6 +306,14 @@ def _advice() -> str:
 
 def _items(values: Iterable[Any]) -> Iterable[Part]:
     return ((f"item {i}", item) for i, item in enumerate(values))
+
+
+def _content(cell: types.CellType) -> Any:
+    """What is in a cell."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return EMPTY
 
 
 def _is_users_module(value: Any) -> bool:
