@@ -169,7 +169,6 @@ def test_the_c_interface_names_the_instruction_sets(library):
         (dict(rates=Floats(None, 2)), "floats"), (dict(rates=floats([1.0])), "rates"),
         (dict(schedule=Floats(None, -1)), "floats"),
     ],
-    ids=str,
 )  # fmt: skip
 def test_the_c_interface_refuses_in_a_line(library, changes, says):
     given = config(COMMON)

@@ -69,5 +69,5 @@ def test_no_file_of_the_package_is_ignored():
 
 
 def test_the_documents_name_the_supported_pythons():
-    text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
-    assert f"Python {SUPPORTED[0]} to {SUPPORTED[-1]}." in text
+    for path in ("README.md", "docs/tutorial.md"):
+        assert f"Python {SUPPORTED[0]} to {SUPPORTED[-1]}." in (ROOT / path).read_text(encoding="utf-8"), path
