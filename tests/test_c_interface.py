@@ -7,7 +7,7 @@ from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_float, c_int
 
 import numpy as np
 import pytest
-from arm.cases import COMMON, FAMILIES, KINDS, LAYOUTS, LOSS_KINDS
+from arm.cases import COMMON, FAMILIES, KINDS, LAYOUTS, LOSS_KINDS, factors
 from test_native_kernel import INF, ISAS, _lanes, add, make_run
 
 STATE = ("tag", "status", "t_c", "steps", "accuracy", "loss")
@@ -82,7 +82,8 @@ def config(cfg):
         family=FAMILIES.index(cfg["family"]), inputs=cfg["n"], layers=len(widths), widths=pointer(widths, c_int32),
         bias=cfg.get("bias", True), activation=KINDS.index(cfg["activation"]), loss=LOSS_KINDS.index(cfg["loss"]),
         layout=LAYOUTS.index(cfg["layout"]), **{name: cfg[name] for name in alike},
-        **{name: floats(cfg[name]) for name in ("activation_params", "loss_params", "schedule", "rates")},
+        **{name: floats(cfg[name]) for name in ("activation_params", "loss_params", "rates")},
+        schedule=floats(cfg["schedule"] and cfg["schedule"].factors),
     )  # fmt: skip
 
 
@@ -119,7 +120,7 @@ def records(library, cfg, runs, max_steps, isa):
         dict(width=1, family="neuron", activation="sinusoid", activation_params=[1.3, 2.0], loss="l1", loss_params=[]),
         dict(width=3, family="polynet", loss="square", loss_params=[], batch=1),
         dict(width=40, layout="within", activation="gelu", activation_params=[], loss="logistic", decay_plain=0.01),
-        dict(width=9, below=[20, 7], rates=[1.0, 0.5, 1.0, 2.0], schedule=np.linspace(1, 0, 30, dtype=np.float32)),
+        dict(width=9, below=[20, 7], rates=[1.0, 0.5, 1.0, 2.0], schedule=factors(30)),
     ],
     ids=["mlp", "neuron", "polynet", "within", "deep"],
 )
@@ -182,7 +183,7 @@ def test_the_c_interface_refuses_in_a_line(library, changes, says):
 
 
 def test_the_c_interface_refuses_runs_and_machines_it_cannot_have(library):
-    cfg = COMMON | dict(activation_params=[INF], schedule=np.ones(9, np.float32))
+    cfg = COMMON | dict(activation_params=[INF], schedule=factors(9))
     assert library.paritylab_start(byref(config(cfg)), b"mmx") is None
     pool, run = library.paritylab_start(byref(config(cfg)), None), make_run(cfg)
     for steps in (0, 10, 2**31):

@@ -9,7 +9,8 @@ import struct
 from typing import Any
 
 import numpy as np
-from test_native_kernel import ACTIVATIONS, DEFAULTS, INF, LOSSES, make_run
+from kernel_reference import Factors
+from test_native_kernel import ACTIVATIONS, DEFAULTS, INF, LOSSES, _lanes, make_run
 
 import paritylab as pl
 from paritylab.engines import Job, lanes
@@ -45,6 +46,11 @@ def _case(runs: int, steps: int, lr: float = 0.05, tau: float = 0.0, flip: int =
     cfg = COMMON | options
     made = [make_run(cfg, seed, lr * (1 + seed % 3), tau * (seed % 2), flip, scale) for seed in range(runs)]
     return cfg, made, steps - np.arange(runs) % 7
+
+
+def factors(steps: int) -> Factors:
+    """A schedule over so many steps."""
+    return Factors(np.linspace(1, 0.1, steps), _lanes.SCHEDULE_BLOCK)
 
 
 def _w1(count: int) -> Case:
@@ -103,7 +109,7 @@ def _options() -> list[Case]:
             _case(9, 20, **shape, bias=False),
             _case(9, 20, **shape, decay_coupled=0.3, decay_plain=0.01, rates=(0.5, 2.0)),
             _case(9, 20, **shape, decay_plain=0.01, rates=(1.0, 0.0)),
-            _case(9, 20, **shape, schedule=np.linspace(1, 0.1, 20, dtype=np.float32)),
+            _case(9, 20, **shape, schedule=factors(20)),
             _case(9, 20, **shape, eval_fresh=True, consecutive=2, allowed_errors=20),
             _case(9, 20, **shape, sample=30, replacement=True, flip=2**29),
             _case(9, 20, **shape, sample=30, replacement=False, flip=2**29),
@@ -144,7 +150,7 @@ def _parts(case: Case) -> list[bytes]:
         _whole(FAMILIES.index(cfg["family"]), cfg["n"], len(widths)), np.array(widths, "<i4").tobytes(),
         _whole(cfg.get("bias", True), KINDS.index(cfg["activation"])), _floats(cfg["activation_params"]),
         _whole(LOSS_KINDS.index(cfg["loss"])), _floats(cfg["loss_params"]), _whole(cfg["batch"]),
-        _floats(cfg["schedule"]), _floats(cfg["rates"]),
+        _floats(cfg["schedule"] and cfg["schedule"].factors), _floats(cfg["rates"]),
         np.array([cfg["decay_coupled"], cfg["decay_plain"]], "<f4").tobytes(),
         _whole(*(int(cfg[name]) for name in ("sample", "replacement", "eval_every", "eval_size", "eval_fresh",
                                              "allowed_errors", "consecutive"))),
