@@ -61,7 +61,7 @@ def _w1(count: int) -> Case:
     arrays = {"W": hidden["w"], "b": hidden["b"], "u": output["w"][:, :, 0], "c": output["b"][:, 0]}
     runs = [dict(start={name: array[i] for name, array in arrays.items()}, key=rows.key[i], lr=rows.lr[i],
                  tau=rows.noise[i], flip=int(rows.flip[i]), mask=rows.mask[i]) for i in range(count)]  # fmt: skip
-    return COMMON | lanes.pool_arguments(setup.program, 2000), runs, rows.max_steps
+    return COMMON | lanes.pool_arguments(setup.program), runs, rows.max_steps
 
 
 def _activations_and_losses() -> list[Case]:
