@@ -16,7 +16,7 @@ import paritylab as pl
 from paritylab import engines
 from paritylab.engines import Job, jax_engine, lanes
 from paritylab.engines.evaluation import Evaluation
-from paritylab.engines.work import initial_params
+from paritylab.engines.starts import initial_params
 from paritylab.records import CENSORED, DIVERGED, SOLVED, STATUSES, Records
 from paritylab.rng import run_keys
 
