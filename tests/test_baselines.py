@@ -292,12 +292,3 @@ def test_a_figure_draws_each_problem_by_itself():
     curves = [line for line in several.axes[0].lines if not line.get_label().startswith("_")]
     assert {line.get_label(): list(line.get_xdata()) for line in curves} == {
         "exhaustive": [8, 9], "exhaustive, support 3 7": [8, 9]}  # fmt: skip
-
-
-def test_records_kept_before_they_named_their_problem_are_used(tmp_path, monkeypatch):
-    problem = Parity(8, 2)
-    records = baselines.compare([problem], ["exhaustive"], runs=2, out=tmp_path)
-    (path,) = (tmp_path / "kept").iterdir()
-    frame(records).drop("problem").write_parquet(path)
-    monkeypatch.setattr(comparison, "needed", None)
-    assert baselines.compare([problem], ["exhaustive"], runs=2, out=tmp_path) == records
