@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from slurm import check, daemons
 
 import paritylab as pl
 from paritylab import clusters
@@ -144,3 +145,14 @@ def test_jobs_that_slurm_does_not_take_are_refused_in_its_words(
     assert "invalid partition specified: nowhere; allocation failure" in first
     assert "there is no sbatch here" in second
     assert not (played / "out" / "slurm").exists()
+
+
+@posix
+def test_make_slurm_names_what_is_missing_one_in_a_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(daemons, "path_of", lambda name: None if name in ("munged", "slurmd") else "/usr/bin/true")
+    assert check.main() == 2
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "make slurm: munged is missing (Debian's package munge)"
+    assert second == "make slurm: slurmd is missing (Debian's package slurmd)"
