@@ -68,12 +68,14 @@ def final_params(setup):
     return [np.asarray(leaf) for leaf in jax.tree.leaves(engines.final_params([job], "jax")[1])]
 
 
-def test_a_setup_made_before_a_change_is_measured_as_it_is_after_it(monkeypatch):
+def test_a_setup_made_before_a_change_is_measured_as_it_is_after_it(tmp_path, monkeypatch):
     monkeypatch.setattr(changing, "P", 0.5)
-    setup = pl.Setup(*changing.PLACES["all"], changing.PROTOCOL)
-    first = setup.id
+    setup, store = pl.Setup(*changing.PLACES["all"], changing.PROTOCOL), pl.Store(tmp_path)
+    first = pl.sweep([setup], runs=10, engine="jax", store=store)[0].setup.id
+    assert setup.id == first
     changing.P = 0.05
-    (result,) = pl.sweep([setup], runs=10, engine="jax")
+    (result,) = pl.sweep([setup], runs=10, engine="jax", store=store)
+    assert result.reused == 0
     assert [result.setup.id, result.records.t_c.tolist()] == changing.measured("all")[:2]
     assert result.setup.id != first
     assert setup.id == first

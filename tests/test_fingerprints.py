@@ -131,13 +131,12 @@ def hierarchy(inherited=1.0, constant=2.0, slot=3.0, own=4.0):
         pass
 
     class Child(Parent):
-        def __init__(self):
-            self.slot, self.own = slot, own
-
         def __call__(self, params, x):
             return (x @ params) * self.factor() * self.own
 
-    return Child()
+    made = Child()
+    made.slot, made.own = slot, own
+    return made
 
 
 @pytest.mark.parametrize("changed", [{"inherited": 9.0}, {"constant": 9.0}, {"slot": 9.0}, {"own": 9.0}])

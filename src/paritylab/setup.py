@@ -222,7 +222,7 @@ def encode(value: Any) -> Any:
         return value
     if (number := _number(value)) is not None:
         return int(number) if float(number).is_integer() else number
-    return fingerprints.fingerprint(value, getattr(value, "update", None))  # of an optax transformation
+    return fingerprints.fingerprint(value)
 
 
 def users(value: Any) -> Iterator[Any]:
@@ -241,8 +241,7 @@ def users(value: Any) -> Iterator[Any]:
         for item in value:
             yield from users(item)
     elif not isinstance(value, str) and _number(value) is None:
-        is_named = isinstance(value, fingerprints.Named)
-        yield value if is_named else getattr(value, "update", value)
+        yield value
 
 
 def _is_whole(value: Any) -> bool:
