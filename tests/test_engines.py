@@ -322,9 +322,9 @@ def test_the_native_engine_is_chosen_for_what_it_can_do(network, monkeypatch):
 
 def test_a_missing_kernel_is_noticed_and_jax_is_used(monkeypatch):
     monkeypatch.setattr(lanes, "kernel", lambda: None)
-    with pytest.warns(EngineNotice, match="not built"):
+    with pytest.warns(EngineNotice, match="not installed"):
         assert choose(SMALL, "auto") == "jax"
-    with pytest.raises(InvalidInput, match="not built"):
+    with pytest.raises(InvalidInput, match="not installed"):
         choose(SMALL, "lanes")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -16,7 +16,7 @@ from paritylab.errors import InvalidInput
 from paritylab.pools import done_apart
 
 ASLEEP = """
-import os, sys, time
+import os, signal, sys, time
 from pathlib import Path
 from paritylab.pools import done_apart
 
@@ -25,6 +25,7 @@ def sleep(name):
     time.sleep(60)
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in a shell's background Ctrl-C is ignored
     try:
         list(done_apart(sleep, [(name,) for name in sys.argv[1:]], 2))
     except KeyboardInterrupt:
@@ -67,9 +68,7 @@ def alive(pid: int) -> bool:
 def test_workers_end_with_the_process_that_started_them(number: signal.Signals, tmp_path: Path) -> None:
     (tmp_path / "asleep.py").write_text(ASLEEP)
     files = [tmp_path / "first", tmp_path / "second"]
-    # in a shell's background Ctrl-C is ignored, and what is ignored stays so
-    process = subprocess.Popen([sys.executable, tmp_path / "asleep.py", *files], stderr=subprocess.PIPE, text=True,
-                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))  # fmt: skip
+    process = subprocess.Popen([sys.executable, tmp_path / "asleep.py", *files], stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 60
     while not all(path.exists() and path.read_text() for path in files) and time.monotonic() < until:
         time.sleep(0.02)

@@ -300,7 +300,7 @@ def _kept_credentials(folder: Path) -> Any:
     made, kept = _temporary_credentials(), _credentials_in(folder)
     for path, text in ((kept.tls_worker_cert, made.tls_worker_cert), (kept.tls_worker_key, made.tls_worker_key)):
         Path(path).touch(0o600)
-        Path(path).write_text(text)
+        Path(path).write_text(text, encoding="utf-8")
     return kept
 
 

@@ -112,6 +112,6 @@ def _by_its_limit() -> float:
 def _text(path: Path) -> str:
     """What a file of the system says; nothing where there is none."""
     try:
-        return path.read_text()
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return ""
