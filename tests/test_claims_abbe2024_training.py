@@ -145,6 +145,7 @@ def test_times_to_half_an_error_are_censored() -> None:
     assert other_losses.half_times(curves, 1.3).tolist() == [10, math.inf]
 
 
+@pytest.mark.long
 def test_unbiased_alignments_of_the_leap_function_agree_with_the_whole_cube() -> None:
     """Their relative error is about 3 %: with this seed fixed, 10 % is not exceeded by chance."""
     d, draws, seed = 6, 3, 1

@@ -62,7 +62,8 @@ def assert_near(accuracy, loss, expected, size) -> None:
 
 @pytest.mark.parametrize(
     ("name", "engine"),
-    [(name, "jax") for name in (*CASES, *JAX_ONLY)] + [pytest.param(name, "lanes", marks=built) for name in CASES],
+    [pytest.param(name, "jax", marks=[pytest.mark.long] if name != "mlp" else []) for name in (*CASES, *JAX_ONLY)]
+    + [pytest.param(name, "lanes", marks=built) for name in CASES],
 )
 def test_curves_follow_the_oracle_at_unequal_steps(name, engine):
     setup, got = (CASES | JAX_ONLY)[name], traced(name, engine)
@@ -132,6 +133,7 @@ def test_a_curve_of_the_native_engine_does_not_depend_on_threads_or_company():
     assert np.array_equal(apart.loss[0], together.loss[23][[2, -1]])
 
 
+@pytest.mark.long
 def test_more_runs_than_slots_are_recorded_in_turns(monkeypatch):
     monkeypatch.setattr(module, "default_slots", lambda program, runs: 2)
     in_turns = curves(SMALL, 14, every=7, runs=(0, 1, 2), engine="jax", weights=True)

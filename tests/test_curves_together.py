@@ -61,6 +61,7 @@ def test_stop_needs_a_finite_sample() -> None:
         curves(deep("torch"), 10, 5, stop=0.1)
 
 
+@pytest.mark.long
 def test_another_loss_can_be_reported_than_the_one_that_is_trained() -> None:
     made = curves(SMALL, 40, 20, loss="square", engine="auto")
     trained = curves(SMALL, 40, 20, engine="jax")
@@ -101,6 +102,7 @@ def test_the_released_code_divides_by_the_sample_variance(law: str, variance: fl
     assert inits.init(released.spec) == released != stated
 
 
+@pytest.mark.long
 def test_curves_of_another_machine_are_used_as_if_made_here(tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     plan: list[offload.Task | offload.CurveTask] = []

@@ -11,6 +11,7 @@ import numpy as np
 import oracle
 import pytest
 from blocks import same
+from lengths import long_but
 
 import paritylab as pl
 from paritylab import engines, inits, statistics
@@ -78,6 +79,7 @@ def with_other_slots(request) -> Records:
     return runs_of(SMALL, range(40), slots=request.param)
 
 
+@pytest.mark.long
 def test_an_outcome_does_not_depend_on_the_number_of_slots(small, with_other_slots):
     for name in ("run", "status", "t_c", "steps", "accuracy"):
         assert np.array_equal(getattr(with_other_slots, name), getattr(small, name)), name
@@ -132,6 +134,7 @@ def test_a_shorter_limit_censors_and_changes_nothing_else(small):
 # --- what a record is -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ENGINES)
 def test_runs_end_as_the_oracle_says(small, engine):
     records = small if engine == "jax" else runs_of(SMALL, range(40), engine=engine)
@@ -154,7 +157,7 @@ PROTOCOLS = {
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", PROTOCOLS)
+@pytest.mark.parametrize("name", long_but(PROTOCOLS, "blocks"))
 def test_screening_changes_no_outcome(name, engine):
     """The oracle evaluates everything at every check."""
     noisy = pl.Parity(7, 2, noise=0.02) if name == "fresh, in a row" else SMALL.problem
@@ -225,6 +228,7 @@ DEEP = replace(SMALL, learner=replace(SMALL.learner, network=pl.MLP((20, 17, 9))
                protocol=replace(SMALL.protocol, max_steps=45))
 
 
+@pytest.mark.long
 @built
 def test_both_engines_judge_runs_of_three_hidden_layers_alike():
     ours, theirs = (runs_of(DEEP, range(40), engine=engine) for engine in ("lanes", "jax"))
@@ -235,6 +239,7 @@ def test_both_engines_judge_runs_of_three_hidden_layers_alike():
     assert same(alone, ours.take(np.array([17])))
 
 
+@pytest.mark.long
 @built
 @pytest.mark.parametrize("engine", ["jax", "lanes"])
 def test_a_deep_network_that_diverges_is_seen(engine):
@@ -242,6 +247,7 @@ def test_a_deep_network_that_diverges_is_seen(engine):
     assert (runs_of(wild, range(3), engine=engine).status == DIVERGED).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_network_that_is_always_wrong_has_accuracy_0(engine):
     """Its output is 0 everywhere, which counts as wrong."""

@@ -60,6 +60,7 @@ def test_a_cell_is_measured_at_every_rate_and_judged_by_three_rules(tmp_path, mo
     assert [str(entry) for entry in again.rates] == [str(entry) for entry in measured.rates]
 
 
+@pytest.mark.long
 def test_a_budget_ends_the_winners_early_and_says_where():
     cell = Cell("*i", 2, 32, None, True)  # about half of these runs are never solved
 

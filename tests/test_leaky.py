@@ -67,6 +67,7 @@ def test_a_leaky_parity_is_part_of_a_setup_like_any_other():
             pl.LeakyParity(20, 3, **wrong)
 
 
+@pytest.mark.long
 def test_an_engine_learns_a_leaky_parity(tmp_path):
     result = pl.measure(pl.LeakyParity(10, 3), pl.Learner(pl.MLP(20), optimiser=pl.SGD(0.3)),
                         pl.Protocol(eval_size=512), runs=4, store=pl.Store(tmp_path))
@@ -206,6 +207,7 @@ def test_the_limit_against_drawn_units():
     np.testing.assert_allclose(both.T @ both / len(u) / 2, means.spread, rtol=0.05, atol=0.02 * means.spread.max())
 
 
+@pytest.mark.long
 def test_the_flow_against_small_steps():
     """A kernel of moderate condition, from 0 and from a bad start: descent with steps of 0.004 stays within 0.05."""
     sizes, rng = Leaky(101, 5), np.random.default_rng(2)

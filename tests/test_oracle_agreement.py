@@ -9,6 +9,7 @@ import jax
 import numpy as np
 import oracle
 import pytest
+from lengths import long_but
 
 import paritylab as pl
 from paritylab.engines import Job, final_params, lanes
@@ -172,16 +173,22 @@ def update_history(setup: pl.Setup):
     return run(start(setup))
 
 
-@pytest.mark.parametrize("name", [*CASES, *JAX_ONLY])
+SHORT = ("mlp relu", "neuron zigzag:3", "mlp sinusoid:2", "polynet hinge", "mlp square", "neuron logistic:2", "batch 1",
+         "two words", "label noise", "finite sample", "gradient noise", "weight decay", "frozen first layer",
+         "schedule", "deep", "deep, no biases", *JAX_ONLY)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", long_but([*CASES, *JAX_ONLY], *SHORT))
 def test_an_update_of_the_jax_engine_follows_the_oracle(name):
     setup = (CASES | JAX_ONLY)[name]
     assert_follows_oracle(setup, update_history(setup))
 
 
 @pytest.mark.parametrize(
-    "name", ["mlp relu", "polynet hinge", "two words", "label noise", "finite sample", "gradient noise", "schedule",
-             "sample with replacement and noise", "transformer with adam"]
-)
+    "name", long_but(["mlp relu", "polynet hinge", "two words", "label noise", "finite sample", "gradient noise",
+                      "schedule", "sample with replacement and noise", "transformer with adam"],
+                     "mlp relu", "sample with replacement and noise")
+)  # fmt: skip
 def test_the_jax_engine_follows_the_oracle(name):
     setup = (CASES | JAX_ONLY)[name]
     assert_follows_oracle(setup, engine_history(setup, engine="jax"))

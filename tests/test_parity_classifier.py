@@ -62,6 +62,7 @@ def test_noise_is_survived_and_reported(method):
     assert model.score(bits, y) == 1
 
 
+@pytest.mark.long
 def test_a_network_gives_its_support_away():
     bits, y = planted(rows=2000)
     signs = np.insert(1 - 2 * bits, 12, 1, axis=1)  # a feature that is constant as well

@@ -35,6 +35,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.long
 def test_a_measurement_needs_nothing_that_only_posix_has(tmp_path: Path) -> None:
     command = [sys.executable, "-c", ELSEWHERE, "measure", *TINY, "--out", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -136,7 +136,7 @@ GRIDS = {
 
 @pytest.mark.parametrize(
     ("name", "engine"),
-    [*((name, "jax") for name in ("slow first", "diverging", "long checks")),
+    [*(pytest.param(name, "jax", marks=pytest.mark.long) for name in ("slow first", "diverging", "long checks")),
      *(pytest.param(name, "lanes", marks=NATIVE) for name in GRIDS)],
 )  # fmt: skip
 def test_a_race_has_the_answer_of_the_exhaustive_sweep(name, engine):

@@ -96,6 +96,7 @@ EXTREME = replace(
 )
 
 
+@pytest.mark.long
 @few
 @given(rates, st.integers(0, 4), st.integers(1, 12), st.integers(0, 2**32 - 1))
 def test_records_of_jax_are_consistent_at_any_rate(lr, k, steps, seed):

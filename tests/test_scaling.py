@@ -46,6 +46,7 @@ def test_evidence_is_the_difference_of_the_information_criteria():
     assert fit.evidence == pytest.approx(criterion(fit.exponential(X)) - criterion(fit.power(X)))
 
 
+@pytest.mark.long
 def test_regression_intervals_cover_exponent_and_prefactor():
     """Log-normal scatter, for which the Student interval is exact."""
     generator, trials, hits = np.random.default_rng(5), 3000, np.zeros(2)
@@ -60,6 +61,7 @@ def test_regression_intervals_cover_exponent_and_prefactor():
         assert at_most(hit, trials, 0.95)
 
 
+@pytest.mark.long
 def test_bootstrap_intervals_cover_the_exponent_of_the_true_medians():
     """200 exponential times per x, a tenth to a third unsolved. Asymptotic: checked to cover 93-97.5 %."""
     generator, trials, hits = np.random.default_rng(6), 1500, 0

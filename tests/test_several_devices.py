@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 import paritylab as pl
 from paritylab.records import COLUMNS
@@ -25,6 +26,7 @@ print(json.dumps({name: getattr(records, name).tolist() for name in COLUMNS}))
 """
 
 
+@pytest.mark.long
 def test_three_devices_give_the_records_of_one() -> None:
     environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=3"}
     command = [sys.executable, "-c", SCRIPT, SETUP.to_json(), str(RUNS)]

@@ -156,7 +156,9 @@ def fonts_of(page, selector):
     session.send("CSS.enable")
     root = session.send("DOM.getDocument")["root"]["nodeId"]
     node = session.send("DOM.querySelector", {"nodeId": root, "selector": selector})["nodeId"]
-    found = session.send("CSS.getPlatformFontsForNode", {"nodeId": node})["fonts"]
+    until, found = time.monotonic() + 10, []
+    while not found and time.monotonic() < until:  # what was just put there may not be drawn yet
+        found = session.send("CSS.getPlatformFontsForNode", {"nodeId": node})["fonts"]
     session.detach()
     return {(font["familyName"], font["isCustomFont"]) for font in found}
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import jax
 import numpy as np
 import pytest
+from lengths import long_but
 from test_oracle_agreement import assert_follows_oracle, engine_history, update_history
 
 import paritylab as pl
@@ -30,7 +31,7 @@ CASES = {
 native = pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", long_but(CASES, "joint", "unbalanced signs"))
 def test_updates_of_the_jax_engine_follow_the_oracle(name):
     assert_follows_oracle(CASES[name], update_history(CASES[name]))
 

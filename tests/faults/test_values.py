@@ -14,7 +14,7 @@ import paritylab as pl
 from paritylab.cli import main
 
 
-@pytest.mark.parametrize(("engine", "value"), [(ENGINE, np.nan), ("jax", np.inf)])
+@pytest.mark.parametrize(("engine", "value"), [(ENGINE, np.nan), pytest.param("jax", np.inf, marks=pytest.mark.long)])
 def test_runs_with_broken_weights_diverge_and_the_others_go_on(engine: str, value: float):
     outcome = values.broken_weights(engine, value, compare=engine == ENGINE)  # another compilation for JAX
     assert outcome.clean, outcome

@@ -1,0 +1,15 @@
+"""Which cases of a test are tried by ``make test``, and which by ``make test-long`` alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+
+def long_but(names: Iterable[str], *kept: str) -> list[Any]:
+    """The cases with these names, of which only those kept are short."""
+    names = list(names)
+    assert set(kept) <= set(names), kept
+    return [name if name in kept else pytest.param(name, marks=pytest.mark.long) for name in names]
