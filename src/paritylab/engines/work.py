@@ -87,4 +87,4 @@ class Queue:
     def split(self, outcomes: Outcomes) -> list[tuple[int, Records]]:
         """Outcomes as (job number, Records with run numbers), one item for each job that has any."""
         job = self._job[outcomes.records.run]
-        return [(int(i), self.named(outcomes.records.take(job == i))) for i in np.unique(job)]
+        return [(int(i), self.named(outcomes.records.take(job == i))) for i in np.flatnonzero(np.bincount(job))]
