@@ -53,7 +53,9 @@ const char* refusal(const Config& config) {
         Demand{std::ranges::all_of(config.below, is_size), "below: expected widths of 1 to 2^20 units"},
         Demand{config.below.empty() || config.family == Family::mlp, "below: only an mlp has several hidden layers"},
         Demand{config.family != Family::neuron || config.width == 1, "neuron: expected width 1"},
-        Demand{config.batch >= 1 && config.batch <= 1 << 24, "batch: expected 1 to 2^24"},
+        // Gradients are float32 sums in the order of the samples: at 2^20 their rounding is a hundredth of the batch's
+        // own sampling noise, at 2^22 as large.
+        Demand{config.batch >= 1 && config.batch <= 1 << 20, "batch: expected 1 to 2^20"},
         Demand{config.sample >= 0 && config.sample < int64_t{1} << 32, "sample: expected 0 (online) or a size below 2^32"},
         Demand{config.eval_size >= 1 && config.eval_size < 1 << 30, "eval_size: expected 1 to 2^30 - 1"},
     };

@@ -166,7 +166,7 @@ def test_the_c_interface_names_the_instruction_sets(library):
     [
         (dict(family=3), "family"), (dict(activation=-1), "activation"), (dict(loss=5), "loss"),
         (dict(layout=4), "layout"), (dict(layers=0), "layers"), (dict(inputs=0), "n: expected"),
-        (dict(family=2, layout=1), "layout"), (dict(batch=2**24 + 1), "batch"), (dict(sample=2**62), "sample"),
+        (dict(family=2, layout=1), "layout"), (dict(batch=2**20 + 1), "batch"), (dict(sample=2**62), "sample"),
         (dict(rates=Floats(None, 2)), "floats"), (dict(rates=floats([1.0])), "rates"),
         (dict(schedule=Floats(None, -1)), "floats"),
     ],

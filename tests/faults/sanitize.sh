@@ -17,6 +17,7 @@ export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1
 export PYTHONPATH="$PWD/tests" PARITYLAB_SANITIZED="$build"
 # The processes of pytest itself need no sanitizer; a report ends the one that runs the tests.
 tests() { LD_PRELOAD=$(echo $runtimes) "$python" -m pytest -p faults.sanitized "$@"; }
-tests -n 0 -m "long or not long" tests/test_native_sizes.py  # at the extremes of what is accepted, one at a time
+# At the extremes of what is accepted, one at a time, and through the C interface.
+tests -n 0 -m "long or not long" tests/test_native_sizes.py tests/test_c_interface.py
 tests -k "native or lanes or setup" "$@" \
     tests/test_native_kernel.py tests/test_engines.py tests/test_oracle_agreement.py tests/faults/test_fuzz.py

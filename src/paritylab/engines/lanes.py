@@ -48,14 +48,14 @@ def refusal(setup: Setup) -> str | None:
 
 
 def _too_large(setup: Setup) -> str | None:
-    """The kernel's limits, as ``native/parse.cpp`` has them: the numbers of its random words have 32 bits."""
+    """The kernel's limits, as ``native/refusal.cpp`` has them and says why."""
     problem, network, words = setup.problem, setup.learner.network, setup.problem.words
     widths = network.widths if isinstance(network, MLP) else [getattr(network, "degree", 1)]
     sizes = {"batch": setup.learner.batch, "evaluation": setup.protocol.eval_size, "sample": problem.sample or 0}
     if max(widths) > 2**20 or sum(a * b for a, b in pairwise((problem.n, *widths))) > 2**26:
         return "the network is too large for it"
     for name, size in sizes.items():
-        if size * words >= 2**32 or (name == "batch" and size > 2**24) or (name == "evaluation" and size >= 2**30):
+        if size * words >= 2**32 or (name == "batch" and size > 2**20) or (name == "evaluation" and size >= 2**30):
             return f"the {name} is too large for it"
     return None
 
