@@ -30,6 +30,7 @@ def deep(init: str, lr: float = 0.05) -> pl.Setup:
     return pl.Setup(pl.Parity(6, 6), learner, pl.Protocol(eval_size=200))
 
 
+@pytest.mark.long
 def test_setups_that_train_together_have_the_curves_they_have_alone() -> None:
     setups = [deep("rademacher"), deep("gaussian"), deep("gaussian", 0.2)]
     setups.append(replace(deep("torch"), problem=pl.Parity(7, 3)))

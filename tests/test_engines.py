@@ -346,6 +346,7 @@ def test_an_unknown_engine_is_refused_with_the_nearest():
 # --- a user's own parts -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_users_own_network_and_input_distribution_run_end_to_end():
     def make(key, n):
         return {"w": 0.5 * jax.random.normal(key, (n, 8)), "u": jnp.linspace(-1, 1, 8)}

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 import pytest
 from blocks import same
+from lengths import long_but
 from warps.cases import CASES, assert_follows_oracle, train
 from warps.emulator import Emulator
 
@@ -36,7 +37,12 @@ def emulator(tmp_path_factory) -> Emulator:
     return Emulator(tmp_path_factory.mktemp("kernels"))
 
 
-@pytest.mark.parametrize("name", CASES)
+SHORT = ("lane: one input", "lane: no biases, everything", "lane: batch in parts", "neuron sinusoid",
+         "neuron, batch 40, everything", "polynet, gradient noise", "warp: two tiles, 33 inputs, batch 100",
+         "warp: no biases, everything", "team: two, width 100", "team: more warps than have room")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", long_but(CASES, *SHORT))
 def test_a_run_follows_the_oracle(name, emulator):
     assert_follows_oracle(name, emulator)
 
