@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 import functools
 import math
@@ -143,6 +144,14 @@ def hierarchy(inherited=1.0, constant=2.0, slot=3.0, own=4.0):
 def test_inherited_methods_class_constants_slots_and_attributes_enter_the_fingerprint(changed):
     assert fingerprint(hierarchy(**changed)) != fingerprint(hierarchy())
     assert fingerprint(hierarchy()) == fingerprint(hierarchy())
+
+
+def test_what_python_notes_on_a_class_with_its_use_does_not_matter():
+    made, flags = hierarchy(), enum.IntFlag("Flags", ["A", "B"])
+    before = fingerprint([made, flags])
+    copy.copy(made)  # notes the names of its slots
+    assert flags(3)  # notes the new value
+    assert fingerprint([made, flags]) == before
 
 
 class Metaclass(type):

@@ -34,8 +34,9 @@ UNFOLLOWED = {"globals", "eval", "exec", "__import__"}
 BASES = (bool, int, float, complex, str, bytes, bytearray, tuple, list, dict, set, frozenset, np.ndarray)
 UNTOLD = {"__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__annotations__", "__annotate__",
           "__annotate_func__", "__annotations_cache__", "__abstractmethods__", "_abc_impl", "__orig_bases__",
-          "__parameters__", "__type_params__", "__firstlineno__", "__static_attributes__"}  # fmt: skip
-"""What is in the body of a class but does not change what it does."""
+          "__parameters__", "__type_params__", "__firstlineno__", "__static_attributes__", "__slotnames__",
+          "_value2member_map_"}  # fmt: skip
+"""What is in the body of a class but does not change what it does; some of it comes only with use."""
 EMPTY = types.MappingProxyType({"empty": "cell"})
 WORDS = {"captured": "closure variable"}
 PjitFunction: type = type(jax.jit(len))
