@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import paritylab as pl
-from paritylab import engines, tracing
+from paritylab import engines, luggage, tracing
 from paritylab.errors import InvalidInput
 
 FRESH = """
@@ -125,13 +125,12 @@ def test_an_object_that_has_changed_is_not_mistaken_for_another_that_is_as_it_wa
     assert losses(Loss(1.0), 3)[0] == before[0]
 
 
-def test_workers_refuse_a_function_that_is_another_one_there():
-    pytest.importorskip("distributed")
-    from paritylab.crews import _made
-
-    scale = [1.0]
-    setup = pl.Setup(pl.Parity(6, 2), pl.Learner(loss=lambda f, y: scale[0] * f * y))
-    assert _made(setup) == setup
-    scale[0] = 2.0
-    with pytest.raises(InvalidInput, match="<lambda> computes with something else on a worker"):
-        _made(setup)
+def test_workers_refuse_a_function_that_is_another_one_there(monkeypatch):
+    pytest.importorskip("cloudpickle")
+    changing.P = 0.5
+    setup = pl.Setup(*changing.PLACES["loss"])
+    sent = luggage.packed(setup)
+    assert luggage.unpacked(sent) == setup
+    monkeypatch.setattr(changing, "P", 2.0)  # as if a worker had another module of this name
+    with pytest.raises(InvalidInput, match=r"changing\.loss computes with something else on a worker"):
+        luggage.unpacked(sent)

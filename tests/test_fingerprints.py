@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 import functools
 import math
@@ -16,7 +17,7 @@ import optax
 import pytest
 
 import paritylab as pl
-from paritylab import inits
+from paritylab import inits, luggage
 from paritylab.errors import InvalidInput
 from paritylab.fingerprints import fingerprint, moment
 
@@ -145,6 +146,14 @@ def test_inherited_methods_class_constants_slots_and_attributes_enter_the_finger
     assert fingerprint(hierarchy()) == fingerprint(hierarchy())
 
 
+def test_what_python_notes_on_a_class_with_its_use_does_not_matter():
+    made, flags = hierarchy(), enum.IntFlag("Flags", ["A", "B"])
+    before = fingerprint([made, flags])
+    copy.copy(made)  # notes the names of its slots
+    assert flags(3)  # notes the new value
+    assert fingerprint([made, flags]) == before
+
+
 class Metaclass(type):
     def scale(cls):
         return 1.0
@@ -271,6 +280,39 @@ def test_an_empty_cell_is_told_from_a_full_one():
 
 
 LOCK = threading.Lock()
+
+
+def calling(function):
+    return lambda f, y: function(f) * y
+
+
+TRAVELLERS = {
+    "calls jit": lambda: calling(jax.jit(lambda x: 2 * x)),
+    "jit": lambda: jax.jit(lambda f, y: f * y),
+    "jit of a library": lambda: jnp.tanh,
+    "derivative of a library": lambda: jax.nn.relu,
+    "ufunc": lambda: calling(jnp.add),
+    "numpy": lambda: calling(np.sin),
+    "custom_vjp": lambda: with_backward(1.0),
+    "custom_jvp": lambda: with_tangent(1.0),
+    "vmap": lambda: jax.vmap(calling(jnp.sin)),
+    "object": hierarchy,
+    "name": lambda: pl.named("mine", calling(jnp.sin)),
+}
+
+
+@pytest.mark.parametrize("name", TRAVELLERS)
+def test_what_is_sent_to_a_worker_keeps_its_id(name):
+    pytest.importorskip("cloudpickle")
+    setup = with_learner(loss=TRAVELLERS[name]())
+    assert luggage.unpacked(luggage.packed(setup)).id == setup.id
+
+
+def test_what_cannot_be_sent_is_refused_in_one_line():
+    pytest.importorskip("cloudpickle")
+    with pytest.raises(InvalidInput, match="locked cannot be sent to workers: cannot pickle") as caught:
+        luggage.packed(with_learner(loss=pl.named("locked", calling(LOCK))))
+    assert "\n" not in str(caught.value)
 
 
 # --- names that users vouch for -----------------------------------------------------------------------------------

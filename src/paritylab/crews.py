@@ -27,6 +27,7 @@ import numpy as np
 
 from paritylab import clusters, engines, fingerprints
 from paritylab.errors import CellFailed, InvalidInput, require
+from paritylab.luggage import packed, unpacked
 from paritylab.records import COLUMNS, Records
 from paritylab.setup import Setup
 
@@ -169,7 +170,7 @@ class _Blocks:
 
 @fingerprints.moment()
 def work(
-    block: Sequence[tuple[Setup | str, int, np.ndarray]], engine: str, threads: int
+    block: Sequence[tuple[bytes | str, int, np.ndarray]], engine: str, threads: int
 ) -> list[tuple[list[np.ndarray] | str, float]]:
     """One block on a worker: of each piece the columns of its Records, or why there are none, and its seconds."""
     jobs = [engines.Job(_made(setup), seed, runs) for setup, seed, runs in block]
@@ -195,27 +196,17 @@ def _columns(parts: Sequence[Records]) -> list[np.ndarray]:
     return [np.asarray(getattr(ordered, name)) for name in COLUMNS]
 
 
-def _choices(setups: Sequence[Setup | str], engine: str) -> list[tuple[str, str]]:
+def _choices(setups: Sequence[bytes | str], engine: str) -> list[tuple[str, str]]:
     return engines.choices([_made(setup) for setup in setups], engine)
 
 
-def _made(setup: Setup | str) -> Setup:
-    """A Setup that came here, to a worker; what a user's function reads may be something else here."""
-    if isinstance(setup, str):
-        return Setup.from_json(setup)
-    here = setup.now()
-    require(here == setup, f"{' or '.join(setup.functions)} computes with something else on a worker: a worker imports"
-            " modules anew and has its own versions of libraries; pass what was changed as an argument")
-    return here
+def _made(setup: bytes | str) -> Setup:
+    return Setup.from_json(setup) if isinstance(setup, str) else unpacked(setup)
 
 
-def _portable(setup: Setup) -> Setup | str:
-    """A Setup as text; one that holds functions of the user's own travels as it is."""
-    text = setup.to_json()
-    with contextlib.suppress(InvalidInput):
-        if Setup.from_json(text) == setup:
-            return text
-    return setup
+def _portable(setup: Setup) -> bytes | str:
+    """A Setup as text; one that holds functions of the user's own is packed."""
+    return packed(setup) if setup.functions else setup.to_json()
 
 
 def _name(jobs: Sequence[engines.Job], pieces: Sequence[Piece], engine: str) -> str:

@@ -34,10 +34,12 @@ UNFOLLOWED = {"globals", "eval", "exec", "__import__"}
 BASES = (bool, int, float, complex, str, bytes, bytearray, tuple, list, dict, set, frozenset, np.ndarray)
 UNTOLD = {"__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__annotations__", "__annotate__",
           "__annotate_func__", "__annotations_cache__", "__abstractmethods__", "_abc_impl", "__orig_bases__",
-          "__parameters__", "__type_params__", "__firstlineno__", "__static_attributes__"}  # fmt: skip
-"""What is in the body of a class but does not change what it does."""
+          "__parameters__", "__type_params__", "__firstlineno__", "__static_attributes__", "__slotnames__",
+          "_value2member_map_"}  # fmt: skip
+"""What is in the body of a class but does not change what it does; some of it comes only with use."""
 EMPTY = types.MappingProxyType({"empty": "cell"})
 WORDS = {"captured": "closure variable"}
+PjitFunction: type = type(jax.jit(len))
 POINTER = struct.calcsize("P")
 
 Part = tuple[str, Any]
@@ -79,6 +81,7 @@ def title(value: Any) -> str:
     """What a function, class or object goes by: ``module.qualname``, or the name that a user gave it."""
     if isinstance(value, Vouched):
         return value.name
+    value = _compiled_from(value) or value
     holder = value if isinstance(getattr(value, "__qualname__", None), str) else type(value)
     return f"{getattr(value, '__module__', '?')}.{holder.__qualname__}"
 
@@ -164,9 +167,9 @@ class _Walk:
             raise self._refuse("a functools cache may remember what was true before")
         elif isinstance(value, Tracer):
             raise self._refuse("it is a value that JAX is only tracing")
-        elif type(value).__module__.startswith("jaxlib") and hasattr(value, "__wrapped__"):
+        elif (compiled := _compiled_from(value)) is not None:
             self._tell("jit")
-            self._parts(value, [("the function", value.__wrapped__)])
+            self._parts(value, [("the function", compiled)])
         elif isinstance(value, jax.Array):
             self._jax_array(value)
         elif isinstance(value, (np.dtype, np.generic)):
@@ -298,6 +301,13 @@ class _Walk:
         parts = [*found, *[None] * 6][:6]
         parts[3], parts[4] = (None if part is None else list(part) for part in parts[3:5])
         return [(f"state {i}", part) for i, part in enumerate(parts)]
+
+
+def _compiled_from(value: Any) -> Any:
+    """What ``jax.jit`` was given to compile, of what it returned; one from another process has no ``__wrapped__``."""
+    if not isinstance(value, PjitFunction):
+        return None
+    return getattr(value, "__wrapped__", None) or value.__reduce_ex__(4)[2]["fun"]
 
 
 def _advice() -> str:
