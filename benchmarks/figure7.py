@@ -14,7 +14,8 @@ import math
 import time
 from pathlib import Path
 
-from paritylab import Store, figure7, settings
+from paritylab import Store
+from paritylab.papers.barak2022 import figure7, settings
 
 
 def main() -> None:

@@ -28,7 +28,7 @@ from typing import Any
 
 import paritylab as pl
 from paritylab.engines import jax_engine, starts
-from paritylab.records import COLUMNS
+from paritylab.storage.records import COLUMNS
 
 LEARNER = pl.Learner(pl.MLP(10), optimiser=pl.SGD(1.0))
 PROTOCOL = pl.Protocol(max_steps=10_000, eval_size=128)

@@ -28,10 +28,10 @@ from dask import config
 from distributed import Client, LocalCluster, Security
 
 import paritylab as pl
-from paritylab import clusters, crews
 from paritylab.engines import Job
-from paritylab.records import COLUMNS, SOLVED, Records
-from paritylab.store import Store
+from paritylab.running import clusters, crews
+from paritylab.storage.records import COLUMNS, SOLVED, Records
+from paritylab.storage.store import Store
 
 
 def cells(count: int) -> list[pl.Setup]:

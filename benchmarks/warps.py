@@ -24,7 +24,7 @@ from paritylab.engines import lanes
 from paritylab.engines.warps import WarpsPool, device
 from paritylab.engines.warps.plan import plan
 from paritylab.engines.work import Job, Queue
-from paritylab.records import SOLVED, Records
+from paritylab.storage.records import SOLVED, Records
 
 ROWS = 2**16  # more than are trained at once
 SECONDS = 0.5  # of a timing

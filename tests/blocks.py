@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from paritylab.records import COLUMNS, Records
-from paritylab.store import Store
+from paritylab.storage.records import COLUMNS, Records
+from paritylab.storage.store import Store
 
 SETUP = '{"n":30}'
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from paritylab.records import CENSORED, DIVERGED, SOLVED, Records
+from paritylab.storage.records import CENSORED, DIVERGED, SOLVED, Records
 
 FALSE_ALARM = 1e-6
 

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 import paritylab as pl
-from paritylab import inits
 from paritylab.cli import main
 from paritylab.errors import InvalidInput
 from paritylab.measures.alignment.enumerate import enumerate_weights
@@ -26,6 +25,7 @@ from paritylab.measures.alignment.laws import Law, bias_law, law
 from paritylab.measures.alignment.pairs import pair_sum, rational_sum
 from paritylab.measures.alignment.units import HINGE, RELU, THRESHOLD
 from paritylab.measures.alignment.waves import smooth_tail, tail
+from paritylab.setups import inits
 
 UNITS = {"threshold": THRESHOLD, "relu": RELU, "hinge": HINGE}
 FOUR_AND_A_HALF_SIGMA = 4.5 / 1.96

@@ -11,9 +11,9 @@ import pytest
 from scipy.special import gammaln
 
 import paritylab as pl
-from paritylab import inits
 from paritylab.errors import InvalidInput
 from paritylab.measures.fourier import majority_coefficient
+from paritylab.setups import inits
 from paritylab.theory.alignment_rate import alignment_rate
 from paritylab.theory.perturbed_signs import least_alignment, least_rate, scaling
 

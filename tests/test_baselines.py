@@ -15,8 +15,8 @@ from paritylab.baselines import comparison, elimination, guessing, low_degree
 from paritylab.baselines.records import Record, as_records, frame
 from paritylab.baselines.registry import METHODS
 from paritylab.baselines.sources import Examples, Source
-from paritylab.kept import KeptWarning
-from paritylab.setup import encode
+from paritylab.setups.setup import encode
+from paritylab.storage.kept import KeptWarning
 
 NAMES = tuple(METHODS)
 SUPPORTS = tuple(name for name in NAMES if METHODS[name].find and METHODS[name].noise_below_half)

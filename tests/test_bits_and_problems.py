@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from paritylab import rng
 from paritylab.errors import InvalidInput
-from paritylab.problems import Parity, bits
+from paritylab.setups.problems import Parity, bits
 
 quick = settings(max_examples=30, deadline=None)
 

@@ -14,14 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from paritylab import MLP, Learner, Parity, Setup, campaign, engines, merging, offload, sweep
+from paritylab import MLP, Learner, Parity, Setup, engines, sweep
 from paritylab.cli import main
-from paritylab.counts import Counted, Counts, CountTask
 from paritylab.errors import InvalidInput
-from paritylab.kept import load_arrays, save_arrays
-from paritylab.records import SOLVED, Records
+from paritylab.papers.barak2022 import campaign
+from paritylab.running import merging, offload
 from paritylab.statistics import percentile, percentile_interval
 from paritylab.statistics.fractions import share_interval
+from paritylab.storage.counts import Counted, Counts, CountTask
+from paritylab.storage.kept import load_arrays, save_arrays
+from paritylab.storage.records import SOLVED, Records
 
 RUNS = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 9)), max_size=30)
 

@@ -17,8 +17,9 @@ import numpy as np
 import pytest
 
 import paritylab as pl
-from paritylab import engines, luggage, tracing
+from paritylab import engines
 from paritylab.errors import InvalidInput
+from paritylab.running import luggage, tracing
 
 FRESH = """
 import json, sys

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 import paritylab as pl
-from paritylab import offload
+from paritylab import papers
 from paritylab.claims import evidence, find, reproduce
 from paritylab.claims.lab import Lab, Planned
 from paritylab.claims.registry import EXECUTABLE, PAPERS, method, registry, remarks
 from paritylab.claims.verdicts import Check, at_least, at_most, between, finite, holds, verdict
 from paritylab.cli import main
 from paritylab.errors import InvalidInput
-from paritylab.kept import KeptWarning
+from paritylab.running import offload
+from paritylab.storage.kept import KeptWarning
 
 FAST = "barak2022.fig2-left"
 
@@ -203,7 +204,7 @@ def test_a_file_that_holds_no_tasks_is_refused():
 @pytest.fixture
 def package(tmp_path, monkeypatch):
     """A place for shipped evidence that is not the package's own."""
-    monkeypatch.setattr(evidence, "shipped_directory", lambda: tmp_path / "shipped")
+    monkeypatch.setattr(evidence, "shipped_directory", lambda claim: tmp_path / "shipped")
     return tmp_path
 
 
@@ -278,7 +279,7 @@ def test_mistakes_are_one_line_and_exit_2(arguments, tmp_path, capsys):
 
 
 def test_shipped_evidence_is_of_known_claims_and_was_written_by_the_program():
-    for path in Path(evidence.shipped_directory()).glob("*.json"):
+    for path in Path(papers.__file__).parent.glob("*/evidence/*.json"):
         document = json.loads(path.read_text())
         assert document["claim"] in registry()
         for size, entry in document["sizes"].items():

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from paritylab.claims import Lab, find
-from paritylab.claims.abbe2024 import bounds, corollaries, junk, updates
 from paritylab.claims.registry import method
 from paritylab.measures.fourier import cube
+from paritylab.papers.abbe2024 import bounds, corollaries, junk, updates
 
 CLAIMS = ["thm5", "thm6-updates", "thm7-bound", "lemma3-tv", "junk-flow", "cor1", "cor2", "thm8"]
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from paritylab.claims import Lab, find, reproduce
-from paritylab.claims.abbe2024.alignments import ratio_interval, sign_flow
-from paritylab.claims.abbe2024.common import fit
-from paritylab.claims.abbe2024.initialisations import sampled_moments
-from paritylab.claims.abbe2024.laws import alternating_mean
-from paritylab.claims.abbe2024.one_step import Trials, largest, predicted_success, smallest
-from paritylab.claims.abbe2024.output_layer import largest_drop
 from paritylab.claims.registry import method
 from paritylab.measures.alignment import alignment
+from paritylab.papers.abbe2024.alignments import ratio_interval, sign_flow
+from paritylab.papers.abbe2024.common import fit
+from paritylab.papers.abbe2024.initialisations import sampled_moments
+from paritylab.papers.abbe2024.laws import alternating_mean
+from paritylab.papers.abbe2024.one_step import Trials, largest, predicted_success, smallest
+from paritylab.papers.abbe2024.output_layer import largest_drop
 from paritylab.theory.abbe2024 import critical_width
 
 CLAIMS = ("fig2-left", "fig2-right", "fig6", "lemma1", "cor3", "eq11-identity", "prop1", "thm9", "initialisations",

@@ -14,13 +14,13 @@ import pytest
 
 from paritylab import MLP
 from paritylab.claims import Lab, intervals
-from paritylab.claims.abbe2024 import atlas, offline, online, other_losses, predictions, training
 from paritylab.claims.registry import method, registry
 from paritylab.claims.verdicts import verdict
 from paritylab.cli import main
 from paritylab.engines.curves import Curves
-from paritylab.inits import init
-from paritylab.losses import loss
+from paritylab.papers.abbe2024 import atlas, offline, online, other_losses, predictions, training
+from paritylab.setups.inits import init
+from paritylab.setups.losses import loss
 from paritylab.theory.abbe2024 import leap_target
 
 TRAINING = ("fig1-left", "fig1-right", "fig3-left", "fig3-right", "fig4-left", "fig4-right", "fig5", "fig7-left",

@@ -7,8 +7,8 @@ import pytest
 
 from paritylab import Curves, Neuron
 from paritylab.claims import Lab, find, reproduce
-from paritylab.claims.barak2022 import finite, hidden_progress
 from paritylab.claims.registry import method
+from paritylab.papers.barak2022 import finite, hidden_progress
 
 
 @pytest.mark.parametrize("name", ["fig3", "fig13", "fig4-right", "fig15"])

@@ -8,11 +8,11 @@ import pytest
 
 from paritylab import MLP
 from paritylab.claims import Lab, find
-from paritylab.claims.barak2022 import activations, exact, fourier, methods
 from paritylab.claims.registry import method
 from paritylab.measures.fourier import cube, population_gradient
 from paritylab.measures.gap import gaps
-from paritylab.networks.activations import activation
+from paritylab.papers.barak2022 import activations, exact, fourier, methods
+from paritylab.setups.networks.activations import activation
 from paritylab.theory.majority import sign_gradient
 
 CLAIMS = ["fig11", "fig12-left", "fig12-right", "lemma1-majority", "lemma2-gradients", "prop5", "c6-noise-scaling",

@@ -10,11 +10,11 @@ from scipy import stats
 
 from paritylab import MLP, SGD, Learner, Parity, Setup
 from paritylab.claims import Lab, find
-from paritylab.claims.barak2022 import common, deep, distributions, noise, phases, plateaus, repeats, robustness
 from paritylab.claims.registry import method
 from paritylab.measures.fourier import cube, fourier_coefficients
-from paritylab.records import Records
-from paritylab.sweeps import Result
+from paritylab.papers.barak2022 import common, deep, distributions, noise, phases, plateaus, repeats, robustness
+from paritylab.running.sweeps import Result
+from paritylab.storage.records import Records
 
 CLAIMS = ["fig1-left", "fig6-row1", "fig6-row2", "fig6-row3", "fig6-row4", "fig17", "robust-space", "less-robust",
           "loss-interchangeable", "c7-deep-quadratic", "c7-sanity", "c2-bias-needed", "d1-low-degree-fails",

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from paritylab.claims import Lab, find
-from paritylab.claims.barak2022 import disjoint, disjoint_flow, two_stage
 from paritylab.claims.registry import method
+from paritylab.papers.barak2022 import disjoint, disjoint_flow, two_stage
 from paritylab.theory.two_stage import Layer
 
 CLAIMS = ["fig5-left", "fig5-right", "thm7-gradient-flow", "cor11", "cor12", "lemma5", "lemma6", "thm8-adaptive-sgd",

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from paritylab.claims import Lab, find, reproduce
-from paritylab.claims.daniely2020.common import best, practical
-from paritylab.claims.daniely2020.contrast import relevant_gradient
-from paritylab.claims.daniely2020.exact import logistic
-from paritylab.claims.daniely2020.linear_methods import methods, no_leak, one_step
-from paritylab.claims.daniely2020.linear_methods import tested as judged
 from paritylab.claims.registry import method
+from paritylab.papers.daniely2020.common import best, practical
+from paritylab.papers.daniely2020.contrast import relevant_gradient
+from paritylab.papers.daniely2020.exact import logistic
+from paritylab.papers.daniely2020.linear_methods import methods, no_leak, one_step
+from paritylab.papers.daniely2020.linear_methods import tested as judged
 from paritylab.theory.leaky import Leaky
 
 

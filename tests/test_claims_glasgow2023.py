@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from paritylab.claims import Lab, find, reproduce
-from paritylab.claims.glasgow2023 import common, gradients, invariance, phase_two, samples
 from paritylab.claims.registry import method
+from paritylab.papers.glasgow2023 import common, gradients, invariance, phase_two, samples
 
 CLAIMS = find(["glasgow2023.*"])
 

@@ -20,12 +20,12 @@ import numpy as np
 import pytest
 
 import paritylab as pl
-from paritylab import clusters
-from paritylab import crews as module
 from paritylab.cli import main
 from paritylab.errors import InvalidInput
-from paritylab.records import COLUMNS, Records
-from paritylab.store import Store
+from paritylab.running import clusters
+from paritylab.running import crews as module
+from paritylab.storage.records import COLUMNS, Records
+from paritylab.storage.store import Store
 
 pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
 pytest.importorskip("cryptography", reason="the extra 'cluster' is not installed")

@@ -17,8 +17,8 @@ from paritylab.engines import curves as module
 from paritylab.engines.curves import curves
 from paritylab.engines.starts import initial_params
 from paritylab.errors import InvalidInput
-from paritylab.records import SOLVED
 from paritylab.rng import run_keys
+from paritylab.storage.records import SOLVED
 
 SEED, RUNS = 4, (2, 9, 5)
 STEPS = (0, 1, 2, 9, 40)

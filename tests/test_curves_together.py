@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 import paritylab as pl
-from paritylab import inits, offload
 from paritylab.claims.lab import Lab, Planned
 from paritylab.cli import main
 from paritylab.engines import choose, lanes
 from paritylab.engines.curves import SERIES, curves, curves_each
 from paritylab.errors import InvalidInput
-from paritylab.kept import KeptWarning
+from paritylab.running import offload
+from paritylab.setups import inits
+from paritylab.storage.kept import KeptWarning
 from paritylab.theory.abbe2024 import LEAP_TERMS, leap_target
 
 built = pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")

@@ -14,13 +14,14 @@ from blocks import same
 from lengths import long_but
 
 import paritylab as pl
-from paritylab import engines, inits, statistics
+from paritylab import engines, statistics
 from paritylab.engines import EngineNotice, Job, choose, jax_engine, lanes
 from paritylab.engines.starts import initial_params
 from paritylab.errors import InvalidInput
-from paritylab.records import CENSORED, DIVERGED, SOLVED, STATUSES, Records
 from paritylab.rng import run_keys
-from paritylab.sweeps import sweep
+from paritylab.running.sweeps import sweep
+from paritylab.setups import inits
+from paritylab.storage.records import CENSORED, DIVERGED, SOLVED, STATUSES, Records
 
 SEED = 5
 built = pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import paritylab as pl
-from paritylab import engines, figure7
+from paritylab import engines
 from paritylab.engines import lanes
-from paritylab.published import Cell, barak2022_fig7
-from paritylab.races import Entry
-from paritylab.records import CENSORED, SOLVED
+from paritylab.papers.barak2022 import figure7
+from paritylab.papers.barak2022.published import Cell, barak2022_fig7
+from paritylab.running.races import Entry
+from paritylab.storage.records import CENSORED, SOLVED
 
 NATIVE = pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
 

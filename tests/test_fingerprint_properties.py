@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paritylab.fingerprints import fingerprint
+from paritylab.functions.fingerprints import fingerprint
 
 positive = st.floats(1e-3, 0.9)
 steps = st.integers(1, 1000)

@@ -17,9 +17,10 @@ import optax
 import pytest
 
 import paritylab as pl
-from paritylab import inits, luggage
 from paritylab.errors import InvalidInput
-from paritylab.fingerprints import fingerprint, moment
+from paritylab.functions.fingerprints import fingerprint, moment
+from paritylab.running import luggage
+from paritylab.setups import inits
 
 BASE = pl.Setup(pl.Parity(8, 2))
 

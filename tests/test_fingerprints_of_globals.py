@@ -17,9 +17,10 @@ import optax
 import pytest
 
 import paritylab as pl
-from paritylab import homes, inits
 from paritylab.errors import InvalidInput
-from paritylab.fingerprints import fingerprint
+from paritylab.functions import homes
+from paritylab.functions.fingerprints import fingerprint
+from paritylab.setups import inits
 from paritylab.theory.xor import gaussian_inputs
 
 # --- globals and modules ----------------------------------------------------------------------------------------
@@ -192,8 +193,8 @@ WHEREVER = """
 import sys
 sys.meta_path[:] = [finder for finder in sys.meta_path if "editable" not in type(finder).__module__]
 sys.path.insert(0, sys.argv[1])
-import jax, paritylab, paritylab.inits as inits
-from paritylab.fingerprints import fingerprint
+import jax, paritylab, paritylab.setups.inits as inits
+from paritylab.functions.fingerprints import fingerprint
 from paritylab.theory.xor import gaussian_inputs
 assert paritylab.__file__.startswith(sys.argv[1]), paritylab.__file__
 print(fingerprint(gaussian_inputs), inits.custom(jax.random.normal, scale=inits.fan_in_scale(2.0)).spec)
@@ -220,7 +221,7 @@ def test_a_module_made_by_hand_is_the_users():
 
 def test_a_library_that_a_function_imports_by_itself_need_not_be_loaded():
     code = (
-        "import sys, paritylab.fingerprints as f\n"
+        "import sys, paritylab.functions.fingerprints as f\n"
         "def mine(z):\n    import optax\n    from scipy.special import erf\n    return erf(z)\n"
         "first = f.fingerprint(mine)\n"
         "assert 'optax' not in sys.modules\n"

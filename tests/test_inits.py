@@ -12,11 +12,12 @@ import pytest
 from lengths import long_but
 
 import paritylab as pl
-from paritylab import engines, inits
+from paritylab import engines
 from paritylab.engines import Job, lanes, starts
 from paritylab.engines.starts import initial_params, start_keys
 from paritylab.errors import InvalidInput
 from paritylab.rng import run_keys
+from paritylab.setups import inits
 
 SPECS = [
     "torch", "xavier", "kaiming", "sign", "uniform", "rademacher", "gaussian", "perturbed-rademacher:0.1",

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from paritylab.errors import InvalidInput
-from paritylab.kept import KeptWarning, load_arrays, load_document, recall, save_arrays, save_document
+from paritylab.storage.kept import KeptWarning, load_arrays, load_document, recall, save_arrays, save_document
 
 ARRAYS = {"t_c": np.array([10, 20, 40]), "loss": np.array([0.5, np.nan]), "engine": np.array("lanes")}
 DOCUMENT = {"verdict": "reproduced", "numbers": {"median": 120.5, "name": "ω"}, "checks": [True, None]}

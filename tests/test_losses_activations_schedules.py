@@ -11,13 +11,14 @@ import oracle
 import pytest
 
 import paritylab as pl
-from paritylab import engines, schedules
+from paritylab import engines
 from paritylab.engines import lanes
 from paritylab.errors import InvalidInput
-from paritylab.losses import loss
-from paritylab.networks.activations import activation, oscillating_coefficients
-from paritylab.records import SOLVED
-from paritylab.schedules import schedule
+from paritylab.setups import schedules
+from paritylab.setups.losses import loss
+from paritylab.setups.networks.activations import activation, oscillating_coefficients
+from paritylab.setups.schedules import schedule
+from paritylab.storage.records import SOLVED
 
 built = pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
 ACTIVATIONS = [

@@ -11,10 +11,10 @@ import pytest
 
 from paritylab.cli import main
 from paritylab.errors import InvalidInput
-from paritylab.kept import KeptWarning, load_arrays, save_arrays
-from paritylab.merging import merge
-from paritylab.records import Records
-from paritylab.store import Store
+from paritylab.running.merging import merge
+from paritylab.storage.kept import KeptWarning, load_arrays, save_arrays
+from paritylab.storage.records import Records
+from paritylab.storage.store import Store
 
 TEXT = '{"n": 30}'
 

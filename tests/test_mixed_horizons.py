@@ -17,10 +17,10 @@ from scipy import stats
 from simulated import at_least, at_most, sample
 
 from paritylab import statistics
-from paritylab.records import CENSORED, DIVERGED, SOLVED, Records
 from paritylab.statistics import compare, percentile, percentile_interval, power_law_fit_runs, summary, survival
 from paritylab.statistics.percentiles import percentiles
 from paritylab.statistics.risk import risk
+from paritylab.storage.records import CENSORED, DIVERGED, SOLVED, Records
 
 LAW = stats.geom(0.01)
 runs_with_ends = st.lists(st.tuples(st.integers(1, 12), st.sampled_from([0, 0, 0, 1, 1, 2])), min_size=1, max_size=25)

@@ -11,9 +11,9 @@ import oracle
 import pytest
 
 import paritylab as pl
-from paritylab import settings
 from paritylab.errors import InvalidInput
-from paritylab.inits import init
+from paritylab.papers.barak2022 import settings
+from paritylab.setups.inits import init
 
 N, K = 8, 3
 X = np.array(list(itertools.product([-1.0, 1.0], repeat=N)), np.float32)

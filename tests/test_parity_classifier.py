@@ -11,9 +11,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from paritylab import InvalidInput, ParityClassifier
 from paritylab.baselines import sparsest
-from paritylab.classifier import METHODS, NoParity, Undetermined
+from paritylab.baselines.classifier import METHODS, NoParity, Undetermined
 
 SUPPORT = [2, 5, 7]
+NOTED = [f"ignore::paritylab.baselines.classifier.{name}" for name in ("NoParity", "Undetermined")]
 EXACT = [method for method in METHODS if method != "sgd"]
 
 
@@ -22,14 +23,14 @@ def planted(rows=120, n=12, seed=0):
     return bits, bits[:, SUPPORT].sum(axis=1) % 2
 
 
-@pytest.mark.filterwarnings("ignore::paritylab.classifier.NoParity", "ignore::paritylab.classifier.Undetermined")
+@pytest.mark.filterwarnings(*NOTED)
 @parametrize_with_checks([ParityClassifier(k, method) for method in EXACT for k in (None, 2)])
 def test_scikit_learn_accepts_it(estimator, check):
     check(estimator)
 
 
 @pytest.mark.long
-@pytest.mark.filterwarnings("ignore::paritylab.classifier.NoParity", "ignore::paritylab.classifier.Undetermined")
+@pytest.mark.filterwarnings(*NOTED)
 @parametrize_with_checks([ParityClassifier(k, "sgd", random_state=0) for k in (None, 2)])
 def test_scikit_learn_accepts_networks(estimator, check):
     check(estimator)

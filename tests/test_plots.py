@@ -17,7 +17,7 @@ from matplotlib.text import Text
 
 from paritylab import plots
 from paritylab.errors import InvalidInput
-from paritylab.records import CENSORED, DIVERGED, SOLVED, Records
+from paritylab.storage.records import CENSORED, DIVERGED, SOLVED, Records
 
 
 def sample(runs: int = 200, mean: float = 300, horizon: int = 1000, seed: int = 0) -> Records:

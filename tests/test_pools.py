@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from paritylab import pools
 from paritylab.errors import InvalidInput
-from paritylab.pools import done_apart
+from paritylab.running import pools
+from paritylab.running.pools import done_apart
 
 ASLEEP = """
 import os, signal, sys, time
 from pathlib import Path
-from paritylab.pools import done_apart
+from paritylab.running.pools import done_apart
 
 def sleep(name):
     Path(name).write_text(str(os.getpid()))

@@ -17,8 +17,8 @@ import pytest
 from commands import TINY
 
 import paritylab
-from paritylab import status
 from paritylab.cli import interrupts
+from paritylab.storage import status
 
 PACKAGE = Path(paritylab.__file__).parent
 

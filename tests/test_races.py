@@ -16,9 +16,9 @@ import paritylab as pl
 from paritylab import engines, statistics
 from paritylab.engines import lanes
 from paritylab.errors import InvalidInput
-from paritylab.races import decide, enter, extend, race
-from paritylab.records import CENSORED, DIVERGED, SOLVED, Records
-from paritylab.sweeps import Result, sweep
+from paritylab.running.races import decide, enter, extend, race
+from paritylab.running.sweeps import Result, sweep
+from paritylab.storage.records import CENSORED, DIVERGED, SOLVED, Records
 
 NATIVE = pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
 PROTOCOL = pl.Protocol(max_steps=700, eval_size=64)

@@ -17,8 +17,8 @@ from paritylab import engines
 from paritylab.engines import Job, jax_engine, lanes
 from paritylab.engines.evaluation import Evaluation
 from paritylab.engines.starts import initial_params
-from paritylab.records import CENSORED, DIVERGED, SOLVED, STATUSES, Records
 from paritylab.rng import run_keys
+from paritylab.storage.records import CENSORED, DIVERGED, SOLVED, STATUSES, Records
 
 built = pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
 few = settings(max_examples=20, deadline=None, derandomize=True, database=None,

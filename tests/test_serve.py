@@ -8,9 +8,10 @@ import threading
 import numpy as np
 import pytest
 
-from paritylab import Parity, Setup, Store, status
-from paritylab.records import Records
+from paritylab import Parity, Setup, Store
 from paritylab.site import serve
+from paritylab.storage import status
+from paritylab.storage.records import Records
 
 SECRET = "not for the network"
 

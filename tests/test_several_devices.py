@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import paritylab as pl
-from paritylab.records import COLUMNS
+from paritylab.storage.records import COLUMNS
 
 SETUP = pl.Setup(pl.Parity(10, 2), pl.Learner(pl.MLP(4), batch=8), pl.Protocol(300, eval_size=64))
 RUNS = 150  # more than there are slots, so that some enter while others train
@@ -19,7 +19,7 @@ RUNS = 150  # more than there are slots, so that some enter while others train
 SCRIPT = """
 import json, sys
 import jax, paritylab as pl
-from paritylab.records import COLUMNS
+from paritylab.storage.records import COLUMNS
 assert len(jax.devices()) == 3
 records = pl.sweep([pl.Setup.from_json(sys.argv[1])], int(sys.argv[2]), engine="jax")[0].records
 print(json.dumps({name: getattr(records, name).tolist() for name in COLUMNS}))

@@ -6,17 +6,18 @@ import json
 import os
 import re
 from html.parser import HTMLParser
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urldefrag
 
 import pytest
 
-from paritylab import Learner, Parity, Protocol, Setup, Store, status, sweep
+from paritylab import Learner, Parity, Protocol, Setup, Store, sweep
 from paritylab.claims import evidence, registry
 from paritylab.cli import build_parser, main
-from paritylab.kept import save_document
-from paritylab.records import Records
 from paritylab.site import build, content, documents, watch
+from paritylab.storage import status
+from paritylab.storage.kept import save_document
+from paritylab.storage.records import Records
 
 HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=alert(1)>"
 
@@ -69,7 +70,7 @@ def test_all_pages_are_there_and_every_link_leads_somewhere(site, pages):
 def test_the_verdicts_shown_are_those_of_the_evidence(site):
     claims = registry.registry()
     home = site["index.html"].decode()
-    counts = content.counts(content.cards(evidence.shipped_directory() / "nowhere"))
+    counts = content.counts(content.cards(Path("nowhere")))
     assert sum(counts.values()) == len(claims)
     assert f"{counts['reproduced']} were reproduced" in home
     for verdict, count in counts.items():
@@ -81,7 +82,7 @@ def test_the_verdicts_shown_are_those_of_the_evidence(site):
 
 
 def test_every_claim_with_evidence_has_its_figure_data_source_and_command(site):
-    for card in content.cards(evidence.shipped_directory() / "nowhere"):
+    for card in content.cards(Path("nowhere")):
         assert card.source is not None, card.id
         build_parser().parse_args(card.command.split()[1:])
         if card.found:
@@ -122,7 +123,7 @@ def test_a_recording_is_what_its_setup_gives(tmp_path, monkeypatch):
     full = next(each for each in watch.RECORDINGS if each.name == "sinusoid")
     path = watch.record(dataclasses.replace(full, steps=full.steps[:4]))
     short = json.loads(path.read_text())
-    shipped = json.loads((content.Path(watch.__file__).parents[1] / "data/watch/sinusoid.json").read_text())
+    shipped = json.loads((content.Path(watch.__file__).parent / "data/watch/sinusoid.json").read_text())
     assert short["steps"] == shipped["steps"][:4]
     assert short["panels"][0]["accuracy"] == shipped["panels"][0]["accuracy"][:4]
 

@@ -25,7 +25,7 @@ FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "-
 PAGES = ("index.html", "barak2022.html", "abbe2024.html", "glasgow2023.html", "daniely2020.html", "figure7.html",
          "alignment.html", "watch.html", "results.html", "docs/index.html", "docs/tutorial.html", "docs/reference.html",
          "docs/errata.html", "docs/reproduction.html", "docs/theory/alignment.html", "docs/theory/leaky.html",
-         "docs/engines.html", "docs/performance.html", "source/claims/barak2022/table.html")  # fmt: skip
+         "docs/engines.html", "docs/performance.html", "source/papers/barak2022/table.html")  # fmt: skip
 WITH_FORMULAS = ("docs/theory/alignment.html", "docs/theory/leaky.html")
 IN_BOTH = ("index.html", "barak2022.html", "figure7.html", "alignment.html", "watch.html", "docs/errata.html")
 
@@ -316,7 +316,8 @@ def test_every_recorded_run_can_be_scrubbed_and_played(page, root):
 
 
 def test_the_live_page_shows_a_sweep(page, tmp_path):
-    from paritylab import Parity, Setup, status
+    from paritylab import Parity, Setup
+    from paritylab.storage import status
 
     server = serve.server(tmp_path)
     thread = threading.Thread(target=server.serve_forever)

@@ -15,12 +15,12 @@ import pytest
 from slurm import check, daemons
 
 import paritylab as pl
-from paritylab import clusters
 from paritylab.cli import main
 from paritylab.cli.crews import slurm_options
 from paritylab.errors import InvalidInput
-from paritylab.records import COLUMNS
-from paritylab.store import Store
+from paritylab.running import clusters
+from paritylab.storage.records import COLUMNS
+from paritylab.storage.store import Store
 
 pytest.importorskip("dask_jobqueue", reason="the extra 'cluster' is not installed")
 pytest.importorskip("cryptography", reason="the extra 'cluster' is not installed")
@@ -62,7 +62,7 @@ def test_options_of_slurm_are_pairs_or_a_file(tmp_path: Path) -> None:
 
 
 def test_slurm_leaves_ctrl_c_alone() -> None:
-    code = ("import pathlib, signal; from paritylab.clusters import slurm_script;"
+    code = ("import pathlib, signal; from paritylab.running.clusters import slurm_script;"
             "before = signal.getsignal(signal.SIGINT); slurm_script({}, pathlib.Path('out'));"
             "assert signal.getsignal(signal.SIGINT) is before")  # fmt: skip
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

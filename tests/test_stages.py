@@ -10,11 +10,12 @@ import pytest
 from simulated import sample
 
 import paritylab as pl
-from paritylab import stages, statistics
-from paritylab.races import Entry, enter, extend
-from paritylab.records import CENSORED, SOLVED, Records
+from paritylab import statistics
+from paritylab.running.races import Entry, enter, extend
 from paritylab.site import results as site
-from paritylab.store import Store
+from paritylab.storage import stages
+from paritylab.storage.records import CENSORED, SOLVED, Records
+from paritylab.storage.store import Store
 
 TIMES = np.array([20, 40, 40, 60, 90, 110, 170, 300, 310, 900])
 

@@ -19,7 +19,6 @@ from scipy import stats
 from simulated import at_least, at_most, sample
 
 from paritylab.errors import InvalidInput
-from paritylab.records import CENSORED, DIVERGED, SOLVED, Records
 from paritylab.statistics import (
     compare,
     percentile,
@@ -28,6 +27,7 @@ from paritylab.statistics import (
     summary,
     survival,
 )
+from paritylab.storage.records import CENSORED, DIVERGED, SOLVED, Records
 
 outcomes = st.lists(st.tuples(st.integers(0, 50), st.sampled_from([0, 0, 0, 1, 2])), min_size=1, max_size=40)
 percents = st.one_of(st.integers(0, 100), st.floats(0, 100))

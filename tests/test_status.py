@@ -21,13 +21,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import paritylab as pl
-from paritylab import status, sweeps
 from paritylab.cli import main
 from paritylab.engines import Job
 from paritylab.progress import Bar
+from paritylab.running import sweeps
 from paritylab.site.results import going_on
 from paritylab.site.serve import Watcher, _stamps
-from paritylab.store import Store
+from paritylab.storage import status
+from paritylab.storage.store import Store
 
 
 def looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], act: Any) -> Any:

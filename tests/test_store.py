@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paritylab.errors import InvalidInput
-from paritylab.records import COLUMNS, STATUSES, Records
-from paritylab.store import Store, StoreConflict, StoreError, StoreWarning
+from paritylab.storage.records import COLUMNS, STATUSES, Records
+from paritylab.storage.store import Store, StoreConflict, StoreError, StoreWarning
 
 
 def named_by_digest(path: Path, data: bytes) -> Path:

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from blocks import SETUP, block, filled, same
 
-from paritylab import files
-from paritylab import store as store_module
-from paritylab.store import Store
+from paritylab.storage import files
+from paritylab.storage import store as store_module
+from paritylab.storage.store import Store
 
 
 @pytest.fixture(autouse=True)

@@ -13,8 +13,8 @@ from blocks import same
 import paritylab as pl
 from paritylab import engines
 from paritylab.errors import InvalidInput
-from paritylab.records import Records
-from paritylab.sweeps import sweep
+from paritylab.running.sweeps import sweep
+from paritylab.storage.records import Records
 
 SETUP = pl.Setup(
     pl.Parity(6, 2), pl.Learner(pl.MLP(8), optimiser=pl.SGD(1.0), batch=8), pl.Protocol(max_steps=100, eval_size=64)
@@ -175,7 +175,7 @@ def test_records_reach_the_store_while_the_sweep_goes_on(store, monkeypatch):
                 yield parts
 
     monkeypatch.setattr(engines, "train", Watched())
-    monkeypatch.setattr("paritylab.sweeps.FLUSH_SECONDS", 0.0)
+    monkeypatch.setattr("paritylab.running.sweeps.FLUSH_SECONDS", 0.0)
     sweep([SETUP], runs=12, engine="jax", store=store)
     assert seen == [0, 3, 6, 9]
     assert len(list(store.root.glob("*/*.parquet"))) == 1  # compacted at the end

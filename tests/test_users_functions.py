@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import paritylab as pl
-from paritylab import fingerprints, inits
 from paritylab.errors import InvalidInput
+from paritylab.functions import fingerprints
+from paritylab.setups import inits
 
 BASE = pl.Setup(pl.Parity(8, 2))
 

@@ -18,14 +18,15 @@ from warps.cases import CASES, assert_follows_oracle, train
 from warps.emulator import Emulator
 
 import paritylab as pl
-from paritylab import engines, schedules
+from paritylab import engines
 from paritylab.engines import Job, choose, lanes, warps
 from paritylab.engines.curves import curves
 from paritylab.engines.warps import device as devices
 from paritylab.engines.warps import pool as pools
 from paritylab.engines.warps.plan import _text, prelude
 from paritylab.errors import InvalidInput
-from paritylab.records import CENSORED, DIVERGED, SOLVED
+from paritylab.setups import schedules
+from paritylab.storage.records import CENSORED, DIVERGED, SOLVED
 
 pytestmark = pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
 built = pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")

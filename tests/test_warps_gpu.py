@@ -18,7 +18,7 @@ import paritylab as pl
 from paritylab.engines import Job, final_params, lanes
 from paritylab.engines.warps import device as devices
 from paritylab.engines.warps import pool as pools
-from paritylab.records import COLUMNS, SOLVED
+from paritylab.storage.records import COLUMNS, SOLVED
 
 pytestmark = pytest.mark.skipif(devices.current() is None, reason="no GPU, or no CuPy")
 SEED = 7

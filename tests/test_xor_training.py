@@ -11,10 +11,10 @@ from lengths import long_but
 from test_oracle_agreement import assert_follows_oracle, engine_history, update_history
 
 import paritylab as pl
-from paritylab import inits
 from paritylab.engines import choose, lanes
 from paritylab.errors import InvalidInput
-from paritylab.problems import bits
+from paritylab.setups import inits
+from paritylab.setups.problems import bits
 from paritylab.theory import xor
 
 CASES = {

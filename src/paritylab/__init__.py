@@ -19,65 +19,71 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from paritylab import baselines as baselines
-    from paritylab import figure7 as figure7
-    from paritylab import inits as inits
-    from paritylab import settings as settings
     from paritylab import statistics as statistics
-    from paritylab.classifier import ParityClassifier as ParityClassifier
-    from paritylab.crews import crew as crew
+    from paritylab.baselines.classifier import ParityClassifier as ParityClassifier
     from paritylab.engines import EngineNotice as EngineNotice
     from paritylab.engines.curves import Curves as Curves
     from paritylab.engines.curves import curves as curves
     from paritylab.errors import CellFailed as CellFailed
     from paritylab.errors import InvalidInput as InvalidInput
-    from paritylab.fingerprints import named as named
+    from paritylab.functions.fingerprints import named as named
     from paritylab.measures.alignment import alignment as alignment
-    from paritylab.networks import MLP as MLP
-    from paritylab.networks import DisjointPolyNet as DisjointPolyNet
-    from paritylab.networks import Network as Network
-    from paritylab.networks import Neuron as Neuron
-    from paritylab.networks import PolyNet as PolyNet
-    from paritylab.networks import Transformer as Transformer
-    from paritylab.optimisers import SGD as SGD
-    from paritylab.optimisers import Adam as Adam
-    from paritylab.optimisers import Optax as Optax
-    from paritylab.optimisers import SignSGD as SignSGD
-    from paritylab.problems import LeakyParity as LeakyParity
-    from paritylab.problems import Parity as Parity
-    from paritylab.problems import Polynomial as Polynomial
-    from paritylab.races import Race as Race
-    from paritylab.races import race as race
-    from paritylab.records import Records as Records
-    from paritylab.setup import Learner as Learner
-    from paritylab.setup import Protocol as Protocol
-    from paritylab.setup import Setup as Setup
-    from paritylab.store import Store as Store
-    from paritylab.sweeps import Result as Result
-    from paritylab.sweeps import measure as measure
-    from paritylab.sweeps import sweep as sweep
+    from paritylab.papers.barak2022 import figure7 as figure7
+    from paritylab.papers.barak2022 import settings as settings
+    from paritylab.running.crews import crew as crew
+    from paritylab.running.races import Race as Race
+    from paritylab.running.races import race as race
+    from paritylab.running.sweeps import Result as Result
+    from paritylab.running.sweeps import measure as measure
+    from paritylab.running.sweeps import sweep as sweep
+    from paritylab.setups import inits as inits
+    from paritylab.setups.networks import MLP as MLP
+    from paritylab.setups.networks import DisjointPolyNet as DisjointPolyNet
+    from paritylab.setups.networks import Network as Network
+    from paritylab.setups.networks import Neuron as Neuron
+    from paritylab.setups.networks import PolyNet as PolyNet
+    from paritylab.setups.networks import Transformer as Transformer
+    from paritylab.setups.optimisers import SGD as SGD
+    from paritylab.setups.optimisers import Adam as Adam
+    from paritylab.setups.optimisers import Optax as Optax
+    from paritylab.setups.optimisers import SignSGD as SignSGD
+    from paritylab.setups.problems import LeakyParity as LeakyParity
+    from paritylab.setups.problems import Parity as Parity
+    from paritylab.setups.problems import Polynomial as Polynomial
+    from paritylab.setups.setup import Learner as Learner
+    from paritylab.setups.setup import Protocol as Protocol
+    from paritylab.setups.setup import Setup as Setup
+    from paritylab.storage.records import Records as Records
+    from paritylab.storage.store import Store as Store
     from paritylab.theory.alignment_rate import alignment_rate as alignment_rate
 
 __version__ = "0.1.0"
 
 _WHERE = {
-    "classifier": ("ParityClassifier",),
-    "crews": ("crew",),
+    "baselines.classifier": ("ParityClassifier",),
     "engines": ("EngineNotice",),
     "engines.curves": ("Curves", "curves"),
     "errors": ("CellFailed", "InvalidInput"),
-    "fingerprints": ("named",),
+    "functions.fingerprints": ("named",),
     "measures.alignment": ("alignment",),
-    "networks": ("MLP", "DisjointPolyNet", "Network", "Neuron", "PolyNet", "Transformer"),
-    "optimisers": ("SGD", "Adam", "Optax", "SignSGD"),
-    "problems": ("LeakyParity", "Parity", "Polynomial"),
-    "races": ("Race", "race"),
-    "records": ("Records",),
-    "setup": ("Learner", "Protocol", "Setup"),
-    "store": ("Store",),
-    "sweeps": ("Result", "measure", "sweep"),
+    "running.crews": ("crew",),
+    "running.races": ("Race", "race"),
+    "running.sweeps": ("Result", "measure", "sweep"),
+    "setups.networks": ("MLP", "DisjointPolyNet", "Network", "Neuron", "PolyNet", "Transformer"),
+    "setups.optimisers": ("SGD", "Adam", "Optax", "SignSGD"),
+    "setups.problems": ("LeakyParity", "Parity", "Polynomial"),
+    "setups.setup": ("Learner", "Protocol", "Setup"),
+    "storage.records": ("Records",),
+    "storage.store": ("Store",),
     "theory.alignment_rate": ("alignment_rate",),
 }
-_MODULES = ("baselines", "figure7", "inits", "settings", "statistics")
+_MODULES = {
+    "baselines": "baselines",
+    "figure7": "papers.barak2022.figure7",
+    "inits": "setups.inits",
+    "settings": "papers.barak2022.settings",
+    "statistics": "statistics",
+}
 _HOME = {name: module for module, names in _WHERE.items() for name in names}
 
 __all__ = sorted([*_HOME, *_MODULES])  # pyright: ignore[reportUnsupportedDunderAll]
@@ -85,7 +91,7 @@ __all__ = sorted([*_HOME, *_MODULES])  # pyright: ignore[reportUnsupportedDunder
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(f"paritylab.{name}")
+        return importlib.import_module(f"paritylab.{_MODULES[name]}")
     if name in _HOME:
         return getattr(importlib.import_module(f"paritylab.{_HOME[name]}"), name)
     raise AttributeError(f"module 'paritylab' has no attribute {name!r}")

@@ -26,9 +26,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import ArrayLike, NDArray
 
 from paritylab.errors import require
-from paritylab.files import write_atomically
-from paritylab.records import SOLVED, Records
 from paritylab.statistics import Floats, Interval, survival
+from paritylab.storage.files import write_atomically
+from paritylab.storage.records import SOLVED, Records
 
 WIDTH = 3.4
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#000000", "#CC79A7", "#56B4E9", "#E69F00")

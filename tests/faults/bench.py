@@ -22,9 +22,9 @@ import polars
 
 import paritylab as pl
 from paritylab.engines import lanes
-from paritylab.records import COLUMNS, Records
-from paritylab.status import Announcement
-from paritylab.store import Store
+from paritylab.storage.records import COLUMNS, Records
+from paritylab.storage.status import Announcement
+from paritylab.storage.store import Store
 
 ENGINE, RUNS = ("jax", 600) if lanes.kernel() is None else ("lanes", 4_000)
 SETUP = pl.Setup(pl.Parity(12, 3), pl.Learner(optimiser=pl.SGD(0.3), batch=16), pl.Protocol(400, 20, 64))
@@ -37,13 +37,14 @@ MARK = "PARITYLAB_FAULTS"  # in the environment of every process that a command 
 # Imports once and forks for each command. Records are flushed as they come, many times a second.
 NURSERY = """
 import atexit, gc, importlib, json, os, sys, traceback, warnings
-import paritylab.campaign, paritylab.cli.campaign, paritylab.cli.measure, paritylab.crews, paritylab.offload
-import paritylab.engines, paritylab.store, paritylab.sweeps
+import paritylab.papers.barak2022.campaign, paritylab.cli.campaign, paritylab.cli.measure, paritylab.cli.work
+import paritylab.running.crews, paritylab.running.offload
+import paritylab.engines, paritylab.storage.store, paritylab.running.sweeps
 try:
     import distributed.cli.dask_scheduler, distributed.cli.dask_worker
 except ImportError:
     pass
-paritylab.sweeps.FLUSH_SECONDS = 0.0
+paritylab.running.sweeps.FLUSH_SECONDS = 0.0
 paritylab.engines.lanes.CALL_SECONDS = 0.02
 gc.freeze()
 for line in sys.stdin:

@@ -14,22 +14,23 @@ import numpy as np
 from faults.bench import INTERRUPTED, Bench, Child, Outcome, ended, wait_for
 from faults.processes import STRIKE
 
-from paritylab import campaign, offload
-from paritylab.campaign import Cell
-from paritylab.counts import NUMBERS, Counted
-from paritylab.kept import recall
+from paritylab.papers.barak2022 import campaign
+from paritylab.papers.barak2022.campaign import Cell
+from paritylab.running import offload
+from paritylab.storage.counts import NUMBERS, Counted
+from paritylab.storage.kept import recall
 
 RUNS = 2_000
 COMMAND = ["campaign", "--settings", "i", "--n", "10", "--k", "2", "--batch", "32", "4", "--runs", str(RUNS), "--json"]
 # Many files to write, and no figure to draw.
 SMALL = """
-import paritylab.campaign, paritylab.plots
-paritylab.campaign.BLOCK, paritylab.plots.save = 100, lambda *_: []
+import paritylab.papers.barak2022.campaign, paritylab.plots
+paritylab.papers.barak2022.campaign.BLOCK, paritylab.plots.save = 100, lambda *_: []
 """
 LONG = [*COMMAND[:COMMAND.index("--batch")], "--batch", "32", "--runs", "1e6", "--json"]
 ATTEMPTS = 4
 HEARD_SECONDS = 8.0  # a fraction of a second, on a machine that has nothing else to do
-STOPPED = "paritylab.offload: interrupted; the same command goes on from here\n"
+STOPPED = "paritylab.running.offload: interrupted; the same command goes on from here\n"
 
 
 def start(bench: Bench, out: Path, first: str = "") -> Child:
@@ -182,13 +183,13 @@ def worked(bench: Bench) -> dict[str, Counted]:
 
 
 def offload_cut_short(moments: Random, folder: Path, bench: Bench) -> Outcome:
-    """``python -m paritylab.offload`` with two processes: one of them, or the main one, gets a signal."""
+    """``python -m paritylab.running.offload`` with two processes: one of them, or the main one, gets a signal."""
     outcome, wanted = Outcome(), worked(bench)
     (folder / "work.json").write_text(offload.to_text(tasks()))
 
     def begin() -> Child:
         arguments = [str(folder / "work.json"), str(folder / "records"), "--processes", "2"]
-        return Child(bench, arguments, program="paritylab.offload:main")
+        return Child(bench, arguments, program="paritylab.running.offload:main")
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         child = begin()

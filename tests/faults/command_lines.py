@@ -10,7 +10,7 @@ from faults.strategies import ACTIVATIONS, INITS, LOSSES, ODD_SPECS, SCHEDULES
 from hypothesis import strategies as st
 
 from paritylab.cli import build_parser
-from paritylab.settings import BARAK2022
+from paritylab.papers.barak2022.settings import BARAK2022
 
 # Enough to make a command small; what is drawn comes after and wins.
 SMALL = {

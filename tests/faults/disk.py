@@ -18,7 +18,7 @@ import polars
 from faults.bench import ENGINE, RUNS, SETUP, Bench, Outcome, compared, differing, records
 from faults.processes import moment
 
-from paritylab.store import Store
+from paritylab.storage.store import Store
 
 HALF = ["--runs", str(RUNS // 2)]
 DISK = 2**22  # bytes

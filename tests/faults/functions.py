@@ -16,8 +16,8 @@ from faults.bench import Bench, Outcome, differing
 
 import paritylab as pl
 from paritylab.errors import CellFailed, InvalidInput
-from paritylab.records import SOLVED
-from paritylab.store import Store
+from paritylab.storage.records import SOLVED
+from paritylab.storage.store import Store
 
 PROBLEM, PROTOCOL = pl.Parity(6, 2), pl.Protocol(20, eval_size=16)
 MLP = pl.MLP(4)

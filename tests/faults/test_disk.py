@@ -11,7 +11,7 @@ import pytest
 from faults import disk
 from faults.bench import COMMAND, Bench, Child
 
-from paritylab.files import remove_stale, write_atomically
+from paritylab.storage.files import remove_stale, write_atomically
 
 CASES = [
     (disk.full_disk, 1), (disk.no_room_for_a_file, 0), (disk.read_only_disk, 0), (disk.failing_disk, 0),

@@ -23,9 +23,10 @@ from faults.strategies import Part, setups
 from hypothesis import HealthCheck, given, settings
 
 import paritylab as pl
-from paritylab import cost, engines
+from paritylab import engines
 from paritylab.errors import InvalidInput
-from paritylab.records import DIVERGED, SOLVED
+from paritylab.running import cost
+from paritylab.storage.records import DIVERGED, SOLVED
 
 SOAK = os.environ.get("PARITYLAB_SOAK") == "1"
 ONE_IN = 60 if SOAK else 400

@@ -15,7 +15,7 @@ from faults.bench import ENGINE, Bench, Outcome, differing
 import paritylab as pl
 from paritylab import rng
 from paritylab.engines.starts import initial_params
-from paritylab.records import DIVERGED
+from paritylab.storage.records import DIVERGED
 
 ENGINES = sorted({ENGINE, "jax"})
 RUNS = 40

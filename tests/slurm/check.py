@@ -21,8 +21,8 @@ from slurm.daemons import cluster, missing, said, wait_for
 
 import paritylab as pl
 from paritylab.engines import lanes
-from paritylab.records import COLUMNS, Records
-from paritylab.store import Store
+from paritylab.storage.records import COLUMNS, Records
+from paritylab.storage.store import Store
 
 ENGINE, RUNS = ("jax", 2_000) if lanes.kernel() is None else ("lanes", 20_000)
 SETUP = pl.Setup(pl.Parity(30, 3), pl.Learner(optimiser=pl.SGD(0.2)))

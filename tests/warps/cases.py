@@ -21,8 +21,8 @@ from paritylab.engines.starts import initial_params
 from paritylab.engines.warps import WarpsPool, device
 from paritylab.engines.warps.plan import Plan, plan
 from paritylab.engines.work import Outcomes, Queue
-from paritylab.records import Records
 from paritylab.rng import run_keys
+from paritylab.storage.records import Records
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import oracle

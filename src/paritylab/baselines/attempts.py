@@ -9,7 +9,7 @@ from paritylab.baselines.records import Record, identity
 from paritylab.baselines.registry import Method, method_for
 from paritylab.baselines.sources import Source
 from paritylab.errors import require
-from paritylab.problems.parity import Parity
+from paritylab.setups.problems.parity import Parity
 
 THRESHOLD = 0.99
 

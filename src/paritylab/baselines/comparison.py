@@ -18,10 +18,10 @@ from paritylab import plots, statistics
 from paritylab.baselines.attempts import THRESHOLD, bound, check_threshold, needed
 from paritylab.baselines.records import Record, as_records, details, frame
 from paritylab.errors import InvalidInput, require
-from paritylab.kept import KeptWarning, load_arrays, recall, save_arrays
 from paritylab.memory import Part, require_room
-from paritylab.problems.parity import Parity
 from paritylab.progress import Bar
+from paritylab.setups.problems.parity import Parity
+from paritylab.storage.kept import KeptWarning, load_arrays, recall, save_arrays
 
 FLUSH_SECONDS = 2.0
 ROW_BYTES = 1000
@@ -81,7 +81,7 @@ def _train(
     problem: Parity, runs: list[int], seed: int, limit: int | None, threshold: float, learner: Any, out: Path | None
 ) -> list[Record]:
     from paritylab.baselines import sgd
-    from paritylab.store import Store
+    from paritylab.storage.store import Store
 
     store = None if out is None else Store(out / "store")
     return sgd.train(problem, runs, seed, bound("sgd", problem, limit), threshold, learner, store, progress=False)
@@ -96,8 +96,8 @@ def _kept(
     import polars as pl
 
     from paritylab.baselines import sgd
-    from paritylab.offload import kept_name
-    from paritylab.setup import encode
+    from paritylab.running.offload import kept_name
+    from paritylab.setups.setup import encode
 
     trained = encode(learner or sgd.LEARNER) if name == "sgd" else None
     parameters = {"learner": name, "problem": encode(problem), "limit": limit, "threshold": threshold, "sgd": trained}

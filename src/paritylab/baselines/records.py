@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paritylab.problems.parity import Parity
-from paritylab.records import CENSORED, DIVERGED, SOLVED, Records
-from paritylab.setup import encode
+from paritylab.setups.problems.parity import Parity
+from paritylab.setups.setup import encode
+from paritylab.storage.records import CENSORED, DIVERGED, SOLVED, Records
 
 if TYPE_CHECKING:
     import polars

@@ -11,7 +11,7 @@ from paritylab.baselines import elimination, fixed_features, goldreich_levin, gu
 from paritylab.baselines.search import samples_needed
 from paritylab.baselines.sources import Guess
 from paritylab.errors import InvalidInput, require, unknown
-from paritylab.problems import Parity, Polynomial
+from paritylab.setups.problems import Parity, Polynomial
 
 MOST_CANDIDATES = 10**9
 MOST_GRAM = 2**14

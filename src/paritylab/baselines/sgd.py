@@ -15,13 +15,13 @@ from paritylab import engines
 from paritylab.baselines.goldreich_levin import heavy
 from paritylab.baselines.records import Record, identity
 from paritylab.errors import require
-from paritylab.networks import MLP
-from paritylab.optimisers import SGD
-from paritylab.problems.parity import Parity
-from paritylab.records import DIVERGED, SOLVED
-from paritylab.setup import Learner, Protocol, Setup
-from paritylab.store import Store
-from paritylab.sweeps import sweep
+from paritylab.running.sweeps import sweep
+from paritylab.setups.networks import MLP
+from paritylab.setups.optimisers import SGD
+from paritylab.setups.problems.parity import Parity
+from paritylab.setups.setup import Learner, Protocol, Setup
+from paritylab.storage.records import DIVERGED, SOLVED
+from paritylab.storage.store import Store
 
 LEARNER = Learner(MLP(10), optimiser=SGD(1.0), batch=32)
 STEPS = 20_000

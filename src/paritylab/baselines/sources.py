@@ -12,7 +12,7 @@ import numpy as np
 from paritylab import rng
 from paritylab.errors import require
 from paritylab.memory import Part, require_room
-from paritylab.problems.parity import Parity
+from paritylab.setups.problems.parity import Parity
 
 Signs = np.ndarray
 TESTED = 2048

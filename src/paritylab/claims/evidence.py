@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from paritylab.errors import InvalidInput, require
-from paritylab.files import write_atomically
-from paritylab.kept import is_sound, load_document, recall
+from paritylab.storage.files import write_atomically
+from paritylab.storage.kept import is_sound, load_document, recall
 
 FORMAT = 1
 SIZES = ("quick", "standard", "full")
@@ -28,13 +28,13 @@ class EvidenceWarning(UserWarning):
     """An evidence file cannot be used."""
 
 
-def shipped_directory() -> Path:
-    return Path(str(resources.files("paritylab").joinpath("claims/evidence")))
+def shipped_directory(claim: str) -> Path:
+    return Path(str(resources.files("paritylab").joinpath(f"papers/{claim.partition('.')[0]}/evidence")))
 
 
 def shipped(claim: str) -> dict[str, dict[str, Any]]:
     """The recorded evidence of a claim, by size."""
-    document = _read(shipped_directory() / f"{claim}.json")
+    document = _read(shipped_directory(claim) / f"{claim}.json")
     return document.get("sizes", {})
 
 
@@ -71,7 +71,7 @@ def from_disk(entry: dict[str, Any]) -> bool:
 def figure_of(out: Path, claim: str, found: dict[str, Any]) -> Path | None:
     """The SVG figure of the trial that :func:`strongest` found."""
     if found["source"] == "shipped":
-        path = shipped_directory() / f"{claim}.svg"
+        path = shipped_directory(claim) / f"{claim}.svg"
         return path if path.is_file() else None
     return next(_beside(out, claim, found, ["figure.svg"]), None)
 
@@ -79,7 +79,7 @@ def figure_of(out: Path, claim: str, found: dict[str, Any]) -> Path | None:
 def data_of(out: Path, claim: str, found: dict[str, Any]) -> list[Path]:
     """The data files of that trial, CSV first."""
     if found["source"] == "shipped":
-        paths = [shipped_directory() / f"{claim}.{suffix}" for suffix in SHIPPABLE]
+        paths = [shipped_directory(claim) / f"{claim}.{suffix}" for suffix in SHIPPABLE]
         return [path for path in paths if path.is_file()]
     return list(_beside(out, claim, found, [f"data.{suffix}" for suffix in SHIPPABLE]))
 
@@ -94,7 +94,7 @@ def _beside(out: Path, claim: str, found: dict[str, Any], names: Sequence[str]) 
 
 def record(claim: str, entry: dict[str, Any], figure: bytes | None, data: Sequence[Path] = ()) -> Path:
     """Add an entry to the shipped evidence, and keep figure and data (if small) of the largest trial beside it."""
-    directory = shipped_directory()
+    directory = shipped_directory(claim)
     sizes = {**shipped(claim), entry["size"]: entry}
     document = {"format": FORMAT, "claim": claim, "sizes": {size: sizes[size] for size in SIZES if size in sizes}}
     path = directory / f"{claim}.json"
@@ -113,11 +113,11 @@ def record(claim: str, entry: dict[str, Any], figure: bytes | None, data: Sequen
 def _ship(claim: str, data: Sequence[Path]) -> None:
     """Keep the first of these files that is small enough, in place of what was there."""
     for suffix in SHIPPABLE:
-        (shipped_directory() / f"{claim}.{suffix}").unlink(missing_ok=True)
+        (shipped_directory(claim) / f"{claim}.{suffix}").unlink(missing_ok=True)
     for path in sorted(data):
         suffix = path.suffix[1:]
         if path.stat().st_size <= SHIPPABLE.get(suffix, 0):
-            write_atomically(shipped_directory() / f"{claim}.{suffix}", path.read_bytes())
+            write_atomically(shipped_directory(claim) / f"{claim}.{suffix}", path.read_bytes())
             return
 
 

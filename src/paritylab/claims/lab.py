@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from paritylab.claims.evidence import SIZES
-from paritylab.cost import step_flops
 from paritylab.engines import ENGINES
 from paritylab.errors import require, unknown
-from paritylab.kept import load_arrays, recall, save_arrays
-from paritylab.offload import CurveTask, Task, chain_ends, kept_name
-from paritylab.records import Records
+from paritylab.running.cost import step_flops
+from paritylab.running.offload import CurveTask, Task, chain_ends, kept_name
+from paritylab.storage.kept import load_arrays, recall, save_arrays
+from paritylab.storage.records import Records
 
 if TYPE_CHECKING:
     from paritylab.engines.curves import Curves
-    from paritylab.races import Race
-    from paritylab.setup import Setup
-    from paritylab.store import Store
-    from paritylab.sweeps import Result
+    from paritylab.running.races import Race
+    from paritylab.running.sweeps import Result
+    from paritylab.setups.setup import Setup
+    from paritylab.storage.store import Store
 
 T = TypeVar("T")
 
@@ -96,7 +96,7 @@ class Lab:
 
     @functools.cached_property
     def store(self) -> Store:
-        from paritylab.store import Store
+        from paritylab.storage.store import Store
 
         return Store(self.out / "store")
 
@@ -126,7 +126,7 @@ class Lab:
 
     def sweep(self, setups: Sequence[Setup], runs: int) -> list[Result]:
         """As :func:`paritylab.sweep`; records of any engine in the store are used if they are complete."""
-        from paritylab.sweeps import sweep
+        from paritylab.running.sweeps import sweep
 
         self._note({"": setups}, runs)
         results = sweep(setups, runs, self.seed, self.engine, self.threads, self.store, self.progress, any_engine=True)
@@ -172,7 +172,7 @@ class Lab:
 
     def race(self, setups: Sequence[Setup], runs: int, **options: Any) -> Race:
         """As :func:`paritylab.race`."""
-        from paritylab.races import race
+        from paritylab.running.races import race
 
         options = {"progress": self.progress} | options
         result = race(setups, runs=runs, seed=self.seed, engine=self.engine, threads=self.threads, store=self.store,
@@ -208,7 +208,7 @@ class Lab:
     ) -> list[Curves]:
         """As :func:`paritylab.curves_each`, kept on disk one by one; those of any engine are used."""
         from paritylab import engines
-        from paritylab.offload import Recorded, read_curves, record
+        from paritylab.running.offload import Recorded, read_curves, record
 
         numbers = tuple(range(runs)) if isinstance(runs, int) else tuple(int(run) for run in runs)
         asked = steps if isinstance(steps, int) else tuple(int(step) for step in steps)

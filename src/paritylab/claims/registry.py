@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import functools
 import importlib
+import pkgutil
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -103,5 +104,7 @@ def reproduces(claim: str) -> Callable[[Method], Method]:
 def method(claim: Claim) -> Method | None:
     """The function that tries a claim, or None where there is none yet."""
     if claim.paper in EXECUTABLE:
-        importlib.import_module(f"paritylab.claims.{claim.paper}")
+        package = importlib.import_module(f"paritylab.papers.{claim.paper}")
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
     return _METHODS.get(claim.id)

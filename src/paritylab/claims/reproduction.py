@@ -19,11 +19,11 @@ from paritylab.claims import evidence
 from paritylab.claims.lab import Lab
 from paritylab.claims.registry import Claim, find, method
 from paritylab.claims.verdicts import Outcome, finite
-from paritylab.cost import RATE
 from paritylab.errors import InvalidInput
-from paritylab.files import write_atomically
-from paritylab.kept import digest_of, save_document
 from paritylab.progress import duration
+from paritylab.running.cost import RATE
+from paritylab.storage.files import write_atomically
+from paritylab.storage.kept import digest_of, save_document
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from paritylab.errors import InvalidInput
 
 COMMANDS = (
     "adaptive", "alignment", "atlas", "campaign", "claims", "compare", "curves", "demo", "flow", "fourier", "leaky",
-    "measure", "merge", "report", "reproduce", "results", "search", "serve", "status", "two-stage", "xor",
+    "measure", "merge", "report", "reproduce", "results", "search", "serve", "status", "two-stage", "work", "xor",
 )
 
 

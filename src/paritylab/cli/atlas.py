@@ -24,7 +24,7 @@ def add(commands: Any) -> None:
                       help="both networks, d from 10 to 100, 50,000 steps: minutes on a GPU, hours on a CPU")
     parser.add_argument("--record", action="store_true", help="make this the atlas that the package ships")
     parser.add_argument("--export", type=Path, metavar="FILE",
-                        help="train nothing; write what is missing, for 'python -m paritylab.offload' elsewhere")
+                        help="train nothing; write what is missing, for 'paritylab work' elsewhere")
     add_seed(parser)
     parser.add_argument("--engine", default="auto", help="auto, jax, lanes or warps")
     parser.add_argument("--threads", type=count, help="cores for the native engine; all unless said")
@@ -35,10 +35,10 @@ def run(options: argparse.Namespace) -> None:
     import polars as pl
 
     from paritylab import plots
-    from paritylab.claims.abbe2024 import atlas
     from paritylab.claims.lab import Lab, Planned
-    from paritylab.files import write_atomically
-    from paritylab.offload import to_text
+    from paritylab.papers.abbe2024 import atlas
+    from paritylab.running.offload import to_text
+    from paritylab.storage.files import write_atomically
 
     plan = [] if options.export else None
     lab = Lab(options.size, options.out, options.seed, options.engine, options.threads,

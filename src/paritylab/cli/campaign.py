@@ -27,16 +27,16 @@ def add(commands: Any) -> None:
     parser.add_argument("--k", type=count, nargs="+", default=[2, 3, 4], help="degrees")
     parser.add_argument("--batch", type=count, nargs="+", default=[1, 4, 32, 128, 1024], help="batch sizes")
     parser.add_argument("--export", type=Path, metavar="FILE",
-                        help="do not train: write what is missing for 'python -m paritylab.offload'")  # fmt: skip
+                        help="do not train: write what is missing for 'paritylab work' elsewhere")  # fmt: skip
     parser.add_argument("--published", action="store_true", help="show what comes with the package")
     add_seed(parser)
     add_common(parser, run)
 
 
 def run(options: argparse.Namespace) -> None:
-    from paritylab import campaign as campaigns
+    from paritylab.papers.barak2022 import campaign as campaigns
     from paritylab.plots import save
-    from paritylab.store import Store
+    from paritylab.storage.store import Store
 
     if options.published:
         _show_published(options.json)
@@ -66,8 +66,8 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _export(left: list[Any], options: argparse.Namespace) -> None:
-    from paritylab.files import write_atomically
-    from paritylab.offload import to_text
+    from paritylab.running.offload import to_text
+    from paritylab.storage.files import write_atomically
 
     write_atomically(options.export, to_text(left).encode())
     runs = sum(task.runs for task in left)
@@ -79,8 +79,8 @@ def _export(left: list[Any], options: argparse.Namespace) -> None:
 
 def _train(left: list[Any], directory: Path, progress: bool | None) -> None:
     from paritylab import engines
-    from paritylab.offload import batches_of, done_batches
     from paritylab.progress import Bar
+    from paritylab.running.offload import batches_of, done_batches
 
     done, at_once = 0, engines.AT_ONCE if engines.on_gpu() else 1
     with Bar("campaign", sum(task.runs for task in left), progress) as bar:
@@ -102,7 +102,7 @@ def summary(totals: Any) -> str:
 
 
 def _show_published(as_json: bool) -> None:
-    from paritylab.campaign import published
+    from paritylab.papers.barak2022.campaign import published
 
     cells, _ = published()
     if as_json:

@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> None:
     from paritylab import Parity, baselines, plots
     from paritylab.baselines import sgd
     from paritylab.baselines.comparison import as_parquet
-    from paritylab.files import write_atomically
+    from paritylab.storage.files import write_atomically
 
     if options.list:
         list_learners(options.json)

@@ -28,7 +28,7 @@ def hired(options: argparse.Namespace) -> Any:
     require(len(asked) <= 1, f"say one of --workers, --scheduler, --slurm, not {' and '.join('--' + a for a in asked)}")
     if not asked:
         return contextlib.nullcontext()
-    from paritylab.crews import crew
+    from paritylab.running.crews import crew
 
     slurm = slurm_options(options.slurm) if options.slurm is not None else None
     return crew(options.workers, options.scheduler, slurm, options.out)
@@ -39,7 +39,7 @@ def shows_script(options: argparse.Namespace) -> bool:
     if not options.dry_run:
         return False
     require(options.slurm is not None, "--dry-run is about --slurm; say both")
-    from paritylab.clusters import slurm_script
+    from paritylab.running.clusters import slurm_script
 
     print(slurm_script(slurm_options(options.slurm), options.out / "slurm"))
     return True

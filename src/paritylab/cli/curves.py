@@ -97,7 +97,7 @@ def print_table(times: list[dict[str, Any]]) -> None:
 def write(curves: Any, out: Path, name: str) -> list[Path]:
     """Data with one row for each run and point, the weights if there are any, and a figure."""
     from paritylab import plots
-    from paritylab.files import write_atomically
+    from paritylab.storage.files import write_atomically
 
     frames = {f"curves-{name}": tidy(curves)}
     if curves.weights is not None:

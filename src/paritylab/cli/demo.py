@@ -30,10 +30,10 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from paritylab import figure7
+    from paritylab.papers.barak2022 import figure7
     from paritylab.progress import Bar
     from paritylab.site.build import report
-    from paritylab.store import Store
+    from paritylab.storage.store import Store
 
     require(options.runs >= 10, f"--runs must be at least 10, not {options.runs}")
     start = time.perf_counter()

@@ -32,7 +32,7 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     import numpy as np
 
-    from paritylab.files import save_table
+    from paritylab.storage.files import save_table
     from paritylab.theory.flow import plateau
 
     k, block, gamma = options.k, options.block, options.gamma

@@ -31,7 +31,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from paritylab.files import save_table
+    from paritylab.storage.files import save_table
 
     n, k, draws = options.n, options.k, options.draws
     require(1 <= k < n, f"--k must be from 1 to {n - 1}, not {k}")
@@ -59,9 +59,9 @@ def draw_gaps(n: int, k: int, unit: str, init: str, bias: float, draws: int, see
     import jax
     import numpy as np
 
-    from paritylab import inits
     from paritylab.measures.fourier import population_gradient
     from paritylab.measures.gap import largest_gap
+    from paritylab.setups import inits
 
     law = inits.init(init)
     weights = np.asarray(law.sample(jax.random.key(seed), (n, draws)), np.float64).T * law.scale(n, 1)

@@ -147,7 +147,7 @@ def write(path: Any, rows: list[dict[str, Any]]) -> None:
     import csv
     import io
 
-    from paritylab.files import write_atomically
+    from paritylab.storage.files import write_atomically
 
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")

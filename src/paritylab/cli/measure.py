@@ -76,9 +76,9 @@ def add_engine(parser: Parser) -> Any:
 
 
 def run(options: argparse.Namespace) -> None:
-    from paritylab.races import race
-    from paritylab.store import Store
-    from paritylab.sweeps import sweep
+    from paritylab.running.races import race
+    from paritylab.running.sweeps import sweep
+    from paritylab.storage.store import Store
 
     require(options.threads is None or options.threads >= 1, f"--threads must be at least 1, not {options.threads}")
     require(len(set(options.lr)) == len(options.lr), "--lr values must differ")
@@ -154,7 +154,7 @@ def make_setup(options: argparse.Namespace, lr: float) -> Any:
 def from_setting(options: argparse.Namespace, k: int, lr: float) -> Any:
     from dataclasses import replace
 
-    from paritylab import settings
+    from paritylab.papers.barak2022 import settings
 
     for name in ("network", "width", "degree", "activation", "optimiser"):
         require(getattr(options, name) is None, f"--setting fixes the network and optimiser; leave out --{name}")

@@ -14,8 +14,8 @@ def add(commands: Any) -> None:
     parser: Parser = commands.add_parser(
         "merge",
         help="bring records made on other machines into the store",
-        description="Adds the records, curves and counts of other --out folders, stores, or folders that 'python -m"
-        " paritylab.offload' wrote to those under --out. Records that contradict those already there are reported and"
+        description="Adds the records, curves and counts of other --out folders, stores, or folders that 'paritylab"
+        " work' wrote to those under --out. Records that contradict those already there are reported and"
         " left out; the exit status is then 2.",
     )
     parser.add_argument("sources", type=Path, nargs="+", metavar="DIR", help="folders with records")
@@ -23,7 +23,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from paritylab.merging import merge, summary
+    from paritylab.running.merging import merge, summary
 
     done = merge(options.out, options.sources)
     if options.json:

@@ -27,7 +27,7 @@ def add(commands: Any) -> None:
     size.add_argument("--full", dest="size", action="store_const", const="full", help="the published setup")
     parser.add_argument("--record", action="store_true", help="add the result to the evidence the package ships")
     parser.add_argument("--export", type=Path, metavar="FILE",
-                        help="train nothing; write what is missing, for 'python -m paritylab.offload' elsewhere")
+                        help="train nothing; write what is missing, for 'paritylab work' elsewhere")
     add_seed(parser)
     parser.add_argument("--engine", default="auto", help="auto, jax, lanes or warps")
     parser.add_argument("--threads", type=count, help="cores for the native engine; all unless said")
@@ -78,8 +78,8 @@ def export(claims: list[Any], options: argparse.Namespace) -> None:
     """Write the tasks that these claims are waiting for."""
     from paritylab.claims.lab import Lab, Planned
     from paritylab.claims.registry import method
-    from paritylab.files import write_atomically
-    from paritylab.offload import CurveTask, Task, to_text
+    from paritylab.running.offload import CurveTask, Task, to_text
+    from paritylab.storage.files import write_atomically
 
     tasks: list[Task | CurveTask] = []
     for claim in claims:

@@ -10,6 +10,7 @@ from typing import Any
 
 from paritylab.cli.parser import Parser, add_common, count, print_json
 from paritylab.errors import InvalidInput, require
+from paritylab.setups.words import network_in_words
 
 COLUMNS = ("setup_id", "n", "k", "network", "batch", "lr", "engine", "seed", "runs", "solved", "p10", "median", "p90")
 
@@ -32,7 +33,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from paritylab.store import Store
+    from paritylab.storage.store import Store
 
     require(not (options.json and options.csv), "--json and --csv exclude each other")
     root = options.out / "store"
@@ -49,7 +50,8 @@ def run(options: argparse.Namespace) -> None:
 
 def select(store: Any, options: argparse.Namespace) -> Any:
     """The rows asked for, as plain dictionaries."""
-    from paritylab import stages, statistics
+    from paritylab import statistics
+    from paritylab.storage import stages
 
     def asked(setup_id: str, setup: dict[str, Any]) -> bool:
         wanted = {"n": options.n, "k": options.k}
@@ -70,7 +72,7 @@ def select(store: Any, options: argparse.Namespace) -> Any:
             "setup_id": each.setup_id,
             "n": problem["n"],
             "k": problem["k"],
-            "network": describe(learner["network"]),
+            "network": network_in_words(learner["network"]),
             "batch": learner["batch"],
             "lr": learner["optimiser"]["lr"],
             "engine": each.engine,
@@ -82,26 +84,13 @@ def select(store: Any, options: argparse.Namespace) -> Any:
 
 def readable(store: Any) -> Any:
     """The Setups of this version that the store holds; others are noted."""
-    from paritylab.store import StoreWarning
+    from paritylab.storage.store import StoreWarning
 
     for setup_id, setup in store.setups():
         if setup.get("type") == "setup":
             yield setup_id, setup
         else:
             warnings.warn(f"not used: {setup_id} holds no Setup of this version", StoreWarning, stacklevel=2)
-
-
-def describe(network: dict[str, Any]) -> str:
-    """A network's JSON in a few words: ``mlp 10 relu``.
-
-    >>> describe({"type": "mlp", "width": 10, "activation": "relu", "output_bias": True})
-    'mlp 10 relu'
-    """
-    words = [network["type"]]
-    for name, value in sorted(network.items(), reverse=True):
-        if name not in ("type", "output_bias"):
-            words.append("x".join(map(str, value)) if isinstance(value, list) else str(value))
-    return " ".join(words)
 
 
 def write_csv(rows: list[dict[str, Any]]) -> None:

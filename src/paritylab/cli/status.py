@@ -27,7 +27,7 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from paritylab.site.results import going_on
-    from paritylab.status import STATES, StatusWarning
+    from paritylab.storage.status import STATES, StatusWarning
 
     found = going_on(options.out)
     sweeps = found["sweeps"]

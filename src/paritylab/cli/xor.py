@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> None:
     import numpy as np
 
     from paritylab import Parity, Protocol, Setup, plots
-    from paritylab.files import save_table
+    from paritylab.storage.files import save_table
     from paritylab.theory import xor, xor_phases
 
     d, eta = options.d, options.eta

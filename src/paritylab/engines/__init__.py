@@ -21,8 +21,8 @@ from paritylab.engines.work import Job as Job
 from paritylab.engines.work import Outcomes, Queue
 from paritylab.errors import CellFailed, InvalidInput, in_a_line, require, unknown
 from paritylab.memory import TooLarge
-from paritylab.records import Records
-from paritylab.setup import Setup
+from paritylab.setups.setup import Setup
+from paritylab.storage.records import Records
 
 ENGINES = ("auto", "jax", "lanes", "warps")
 AT_ONCE = 16
@@ -38,7 +38,7 @@ def choose(setup: Setup, engine: str = "auto", curves: bool = False) -> str:
 
     Training ``curves`` are not recorded by every engine.
 
-    >>> from paritylab.problems import Parity
+    >>> from paritylab.setups.problems import Parity
     >>> choose(Setup(Parity(n=30, k=3)), "jax")
     'jax'
     """

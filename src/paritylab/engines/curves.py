@@ -21,13 +21,13 @@ from paritylab.engines.room import require_room_for
 from paritylab.engines.slots import ACTIVE, Slots, entering, make_moves
 from paritylab.engines.work import Job, Queue
 from paritylab.errors import InvalidInput, require
-from paritylab.fingerprints import moment
-from paritylab.losses import LossLike
+from paritylab.functions.fingerprints import moment
+from paritylab.functions.tracing import current, traced_apart
 from paritylab.memory import Part, require_room
 from paritylab.progress import Bar
-from paritylab.records import CENSORED
-from paritylab.setup import Setup
-from paritylab.tracing import current, traced_apart
+from paritylab.setups.losses import LossLike
+from paritylab.setups.setup import Setup
+from paritylab.storage.records import CENSORED
 
 SERIES = ("accuracy", "loss", "train_accuracy", "train_loss")
 MOST_BYTES = 4 * 10**9
@@ -99,7 +99,7 @@ def curves(
             that one. Implies ``train``.
         loss: the loss to report, if not the one that is trained.
 
-    >>> from paritylab.problems import Parity
+    >>> from paritylab.setups.problems import Parity
     >>> curves(Setup(Parity(n=8, k=2)), steps=20, every=10).steps
     array([ 0, 10, 20])
     >>> curves(Setup(Parity(n=8, k=2)), steps=[1, 3, 10], runs=range(4)).accuracy.shape

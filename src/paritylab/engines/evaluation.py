@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 
 from paritylab import rng
-from paritylab.losses import Loss
-from paritylab.setup import Setup
+from paritylab.setups.losses import Loss
+from paritylab.setups.setup import Setup
 
 FIRST, BLOCK = 16, 128
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from paritylab import rng
-from paritylab.setup import Setup
+from paritylab.setups.setup import Setup
 
 ORDER_POSITIONS = 2**16
 MOST_UPDATES = 64

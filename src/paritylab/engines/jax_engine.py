@@ -19,9 +19,9 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from paritylab.engines.evaluation import Evaluation
 from paritylab.engines.slots import ACTIVE, EMPTY, Slots, entering, make_moves
 from paritylab.engines.work import Outcomes, Rows
-from paritylab.records import CENSORED, DIVERGED, SOLVED, Records
-from paritylab.setup import Setup
-from paritylab.tracing import current, traced_apart
+from paritylab.functions.tracing import current, traced_apart
+from paritylab.setups.setup import Setup
+from paritylab.storage.records import CENSORED, DIVERGED, SOLVED, Records
 
 CALL_SECONDS = 0.2
 COMPILE_SECONDS = 3.0

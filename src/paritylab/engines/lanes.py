@@ -15,12 +15,12 @@ from paritylab.engines import starts
 from paritylab.engines.starts import kernel
 from paritylab.engines.work import Outcomes, Rows
 from paritylab.errors import require
-from paritylab.inits import Layers
-from paritylab.networks import MLP, Neuron, PolyNet
-from paritylab.optimisers import SGD
-from paritylab.problems import Parity
-from paritylab.records import Records
-from paritylab.setup import Setup
+from paritylab.setups.inits import Layers
+from paritylab.setups.networks import MLP, Neuron, PolyNet
+from paritylab.setups.optimisers import SGD
+from paritylab.setups.problems import Parity
+from paritylab.setups.setup import Setup
+from paritylab.storage.records import Records
 
 CALL_SECONDS = 0.2
 MOST_THREADS = 256

@@ -8,8 +8,8 @@ import jax
 
 from paritylab.engines.jax_engine import default_slots
 from paritylab.memory import Part, require_room
-from paritylab.networks import MLP
-from paritylab.setup import Setup
+from paritylab.setups.networks import MLP
+from paritylab.setups.setup import Setup
 
 LANES = 16  # networks that a thread of the native engine trains at a time
 MOST_IN_LANES = 3584  # weights of those; of larger ones it trains one

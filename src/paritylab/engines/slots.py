@@ -13,7 +13,7 @@ import numpy as np
 from paritylab.engines.gradient import make_step
 from paritylab.engines.starts import initial_params
 from paritylab.engines.work import Rows
-from paritylab.setup import Setup
+from paritylab.setups.setup import Setup
 
 EMPTY, ACTIVE = -2, -1  # beside the final statuses SOLVED, CENSORED, DIVERGED
 

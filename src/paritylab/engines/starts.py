@@ -13,10 +13,10 @@ import jax
 import numpy as np
 
 from paritylab import rng
-from paritylab.inits import FromWords, Init, Layers
-from paritylab.networks import MLP, Neuron, PolyNet
-from paritylab.setup import Setup
-from paritylab.tracing import apart, current, traced_apart
+from paritylab.functions.tracing import apart, current, traced_apart
+from paritylab.setups.inits import FromWords, Init, Layers
+from paritylab.setups.networks import MLP, Neuron, PolyNet
+from paritylab.setups.setup import Setup
 
 CHUNK = 256
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from paritylab import rng
 from paritylab.errors import require
-from paritylab.records import Records
-from paritylab.setup import Setup
+from paritylab.setups.setup import Setup
+from paritylab.storage.records import Records
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paritylab import specs
 from paritylab.errors import InvalidInput, require, unknown
 from paritylab.measures import coefficients
+from paritylab.setups import specs
 
 Floats = NDArray[np.floating[Any]]
 Function = Callable[[Any], Any]

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paritylab.files import write_atomically
+from paritylab.storage.files import write_atomically
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parent / "data"
 SHIPPED = DATA / "alignments.json"
+ATLAS = Path(__file__).parents[1] / "papers" / "abbe2024" / "atlas.csv"
 FORMAT = 1
 DIMENSIONS = (7, 9, 11, 15, 21, 27, 35, 45, 51, 75, 101, 151, 201)
 DEGREES: dict[str, int | None] = {"all bits": None, "all but two": -2, "3": 3, "5": 5}
@@ -73,5 +74,5 @@ def shipped() -> dict[str, Any]:
 
 def atlas() -> list[dict[str, str]]:
     """The rows of the initialisation atlas."""
-    with (DATA / "atlas.csv").open(encoding="utf-8", newline="") as file:
+    with ATLAS.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from paritylab.files import write_atomically
 from paritylab.site import content, documents, figures, formulas, pages, reference
 from paritylab.site.content import PAPERS, Card
+from paritylab.storage.files import write_atomically
 
 _HERE = Path(__file__).parent
 

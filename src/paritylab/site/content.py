@@ -64,7 +64,7 @@ class Source:
     """Where in the package the function that tries a claim stands."""
 
     module: str
-    """Such as ``claims/barak2022/table.py``."""
+    """Such as ``papers/barak2022/table.py``."""
     line: int
 
     @property
@@ -157,7 +157,7 @@ def sources() -> dict[str, Source]:
     """The function that tries each claim, found without importing any."""
     package = Path(__file__).parents[1]
     found = {}
-    for path in sorted((package / "claims").glob("*/*.py")):
+    for path in sorted((package / "papers").glob("*/*.py")):
         text = path.read_text(encoding="utf-8")
         for mark in _MARK.finditer(text):
             found[mark[1]] = Source(path.relative_to(package).as_posix(), text.count("\n", 0, mark.start()) + 1)

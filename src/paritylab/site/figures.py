@@ -6,7 +6,7 @@ import csv
 import math
 from typing import TYPE_CHECKING, Any
 
-from paritylab.published import barak2022_fig7, barak2022_fig8
+from paritylab.papers.barak2022.published import barak2022_fig7, barak2022_fig8
 from paritylab.site import alignments, watch
 from paritylab.site.content import Card
 
@@ -61,7 +61,7 @@ def alignment(site: Site, threshold: Card) -> None:
         networks.setdefault(row["network"], {}).setdefault(row["law"], []).append(row)
     site.data("alignments", {name: table[name] for name in ("dimensions", "log10")})
     site.data("atlas", rows)
-    site.files["data/atlas.csv"] = (alignments.DATA / "atlas.csv").read_bytes()
+    site.files["data/atlas.csv"] = (alignments.ATLAS).read_bytes()
     site.page("alignment.html", "alignment", "Alignment", threshold=threshold, families=alignments.FAMILIES,
               labels=labels, chosen=CHOSEN, degrees=alignments.DEGREES, units=alignments.UNITS,
               dimensions=len(table["dimensions"]), rates=table["rates"], atlas=networks, networks=list(networks),

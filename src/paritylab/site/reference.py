@@ -48,7 +48,7 @@ def sections() -> tuple[Section, ...]:
     names = [name for name in paritylab.__all__ if name in paritylab._HOME]
     core = [_find(_module(f"paritylab.{paritylab._HOME[name]}"), name) for name in names]
     text = ast.get_docstring(_parse(_PACKAGE / "__init__.py")) or ""
-    return (Section("paritylab", text, _entries(core)), *map(_section, (*paritylab._MODULES, *INSTRUMENTS)))
+    return (Section("paritylab", text, _entries(core)), *map(_section, (*paritylab._MODULES.values(), *INSTRUMENTS)))
 
 
 def _section(name: str) -> Section:

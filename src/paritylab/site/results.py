@@ -8,9 +8,9 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from paritylab import stages, status
-from paritylab.cli.results import describe
 from paritylab.errors import InvalidInput
+from paritylab.setups.words import network_in_words
+from paritylab.storage import stages, status
 
 
 def summaries(out: Path) -> list[dict[str, Any]]:
@@ -18,7 +18,7 @@ def summaries(out: Path) -> list[dict[str, Any]]:
     root = out / "store"
     if not root.is_dir():
         return []
-    from paritylab.store import Store
+    from paritylab.storage.store import Store
 
     store, rows = Store(root), []
     with warnings.catch_warnings():
@@ -37,7 +37,7 @@ def row(each: stages.Series) -> dict[str, Any]:
     learner, problem = each.setup["learner"], each.setup["problem"]
     return {
         "setup_id": each.setup_id, "n": problem.get("n"), "k": problem.get("k"),
-        "network": describe(learner["network"]), "batch": learner.get("batch"),
+        "network": network_in_words(learner["network"]), "batch": learner.get("batch"),
         "lr": learner.get("optimiser", {}).get("lr"), "engine": each.engine, "seed": each.seed,
         **statistics.summary(each.records).to_dict(),
     }  # fmt: skip
@@ -59,7 +59,7 @@ def going_on(out: Path) -> dict[str, list[Any]]:
 
 
 def _told(root: Path, sweep: dict[str, Any]) -> dict[str, Any]:
-    from paritylab.store import Store
+    from paritylab.storage.store import Store
 
     store, jobs = Store(root), []
     with warnings.catch_warnings():

@@ -18,9 +18,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
-from paritylab import status
 from paritylab.site import build
 from paritylab.site.results import going_on
+from paritylab.storage import status
 
 HOST = "127.0.0.1"
 HEADERS = {

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paritylab.files import write_atomically
+from paritylab.storage.files import write_atomically
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from paritylab.setup import Setup
+    from paritylab.setups.setup import Setup
 
-SHIPPED = Path(__file__).parents[1] / "data" / "watch"
+SHIPPED = Path(__file__).parent / "data" / "watch"
 FORMAT = 1
 NEURONS = 24
 """How many neurons of a wide network are shown."""
@@ -44,7 +44,8 @@ class Recording:
 
 def _barak2022(setting: str, n: int, k: int, lr: float, batch: int = 32) -> Callable[[], Mapping[str, Setup]]:
     def make() -> Mapping[str, Setup]:
-        from paritylab import Parity, Setup, settings
+        from paritylab import Parity, Setup
+        from paritylab.papers.barak2022 import settings
 
         return {f"setting ({setting})": Setup(Parity(n, k), settings.barak2022(setting, k, lr, batch))}
 

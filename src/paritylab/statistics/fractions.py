@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paritylab.records import CENSORED, SOLVED, Records
 from paritylab.statistics.percentiles import Floats, Interval, stats, tail_of
 from paritylab.statistics.risk import event_steps, risk
+from paritylab.storage.records import CENSORED, SOLVED, Records
 
 
 def solved_fraction(status: ArrayLike, level: float = 0.95) -> tuple[float, Interval]:

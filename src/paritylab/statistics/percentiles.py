@@ -15,10 +15,10 @@ import scipy.stats  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import ArrayLike
 
 from paritylab.errors import require
-from paritylab.records import SOLVED
 from paritylab.statistics.risk import Floats as Floats
 from paritylab.statistics.risk import Interval as Interval
 from paritylab.statistics.risk import horizons_differ, risk
+from paritylab.storage.records import SOLVED
 
 stats: Any = scipy.stats  # SciPy has no types
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special  # pyright: ignore[reportMissingTypeStubs]
 
-from paritylab.records import CENSORED, DIVERGED, SOLVED
+from paritylab.storage.records import CENSORED, DIVERGED, SOLVED
 
 Interval = tuple[float, float]
 Floats = NDArray[np.float64]

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paritylab.errors import require
-from paritylab.records import Records
 from paritylab.statistics.percentiles import (
     Floats,
     Interval,
@@ -25,6 +24,7 @@ from paritylab.statistics.percentiles import (
     time_at,
 )
 from paritylab.statistics.risk import Risk, counts, event_steps, horizons_differ
+from paritylab.storage.records import Records
 
 MOST_COUNTS = 2**22
 """How many numbers of runs are held at a time while samples are drawn again."""

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from paritylab.records import CENSORED, DIVERGED, SOLVED, Records
 from paritylab.statistics.fractions import horizon_of, solved_fraction
 from paritylab.statistics.percentiles import Interval, percentiles
+from paritylab.storage.records import CENSORED, DIVERGED, SOLVED, Records
 
 
 @dataclass(frozen=True)

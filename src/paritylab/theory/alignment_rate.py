@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import quad
 
-from paritylab import inits
 from paritylab.errors import require
 from paritylab.measures.alignment.laws import Law, law
+from paritylab.setups import inits
 from paritylab.theory.infimum import commensurable, derivatives, infimum, moments, odd_multiples
 
 Floats = NDArray[np.floating[Any]]

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from paritylab.errors import require
 
 if TYPE_CHECKING:
-    from paritylab.setup import Learner
+    from paritylab.setups.setup import Learner
 
 Floats = NDArray[np.floating[Any]]
 special: Any = scipy.special
@@ -45,7 +45,8 @@ def learner(
     >>> learner(64).optimiser.rates
     (64.0, 0.015625)
     """
-    from paritylab import MLP, SGD, Learner, inits
+    from paritylab import MLP, SGD, Learner
+    from paritylab.setups import inits
 
     require(width >= 1, f"the width must be at least 1, not {width}")
     optimiser = SGD(eta, rates=(width, 0.0 if frozen else 1 / width))

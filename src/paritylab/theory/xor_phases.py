@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from paritylab import plots
 from paritylab.errors import require
-from paritylab.setup import Setup
+from paritylab.setups.setup import Setup
 from paritylab.theory.xor import RATE, Heaviness, Neurons, heaviness, light_share, margins
 
 Floats = NDArray[np.floating[Any]]

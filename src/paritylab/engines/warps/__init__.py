@@ -12,8 +12,8 @@ from paritylab.engines import lanes
 from paritylab.engines.warps import device
 from paritylab.engines.warps.plan import MOST_INPUTS, kernel_of
 from paritylab.engines.warps.pool import WarpsPool as WarpsPool
-from paritylab.networks import MLP
-from paritylab.setup import Setup
+from paritylab.setups.networks import MLP
+from paritylab.setups.setup import Setup
 
 __all__ = ["WarpsPool", "available", "label", "refusal"]
 

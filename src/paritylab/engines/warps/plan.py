@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from paritylab import inits, schedules
 from paritylab.engines import starts
-from paritylab.inits import Init
-from paritylab.setup import Setup
+from paritylab.setups import inits, schedules
+from paritylab.setups.inits import Init
+from paritylab.setups.setup import Setup
 
 KERNELS = Path(__file__).with_name("kernels")
 SOURCES = {

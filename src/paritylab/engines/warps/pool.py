@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from paritylab import schedules
 from paritylab.engines import lanes
 from paritylab.engines.starts import initial_params
 from paritylab.engines.warps import device as devices
 from paritylab.engines.warps.plan import param_count, plan, start_law
 from paritylab.engines.work import Outcomes, Rows
-from paritylab.records import SOLVED, Records
-from paritylab.setup import Setup
+from paritylab.setups import schedules
+from paritylab.setups.setup import Setup
+from paritylab.storage.records import SOLVED, Records
 
 EMPTY, ACTIVE = -2, -1  # beside the final statuses
 LAUNCH_SECONDS = 0.05  # at most, about; what other programs ask of the GPU may wait for it

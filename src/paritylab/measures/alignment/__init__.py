@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from paritylab import inits
 from paritylab.errors import InvalidInput, require, unknown
 from paritylab.measures.alignment import units
 from paritylab.measures.alignment.found import Found
 from paritylab.measures.alignment.laws import Law, bias_law, law, rational
 from paritylab.measures.alignment.montecarlo import PARTS, Sampling
+from paritylab.setups import inits
 
 UNITS = ("threshold", "relu", "network", "hinge-neuron")
 METHODS = ("integral", "lattice", "pairs", "enumerate", "monte-carlo")

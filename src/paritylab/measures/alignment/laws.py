@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paritylab import inits, specs
 from paritylab.errors import InvalidInput, require
+from paritylab.setups import inits, specs
 
 Floats = NDArray[np.floating[Any]]
 

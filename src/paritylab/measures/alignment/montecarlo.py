@@ -93,7 +93,7 @@ def sample_networks(network: Network, d: int, k: int, loss: Any, sampling: Sampl
     import jax
     import jax.numpy as jnp
 
-    from paritylab.losses import loss as named
+    from paritylab.setups.losses import loss as named
 
     _require_room(d, network.width, sampling)
     function = named(loss)

@@ -1,0 +1,1 @@
+"""The claims of abbe2024, Learning High-Degree Parities."""

@@ -1,0 +1,82 @@
+"""The initialisations of Appendix E.1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from paritylab import plots
+from paritylab.claims.lab import Lab
+from paritylab.claims.registry import reproduces
+from paritylab.claims.verdicts import Outcome, at_most
+from paritylab.measures.alignment.laws import law
+from paritylab.setups import inits
+from paritylab.theory.infimum import moments
+
+LAWS = ("gaussian", "rademacher", *(f"{kind}:{value:g}" for kind in ("perturbed-rademacher", "uniform-perturbed")
+                                    for value in (0.1, 0.5, 1)),
+        "sparse-rademacher:0.5", f"sparse-rademacher:{1 / 3!r}", "sparse-rademacher:0.2", "discrete:-2,-1,1,2")
+ROUNDING = 2.0**-22
+"""Of a variance or kurtosis of weights in single precision."""
+
+
+@reproduces("abbe2024.initialisations")
+def second_moments(lab: Lab) -> Outcome:
+    """Sampled weights of every law and layer: variance times fan-in and kurtosis, against exact moments."""
+    dims = lab.pick("fan-in", quick=[50, 512, 64], full=[50, 512, 64])
+    samples = lab.pick("samples", quick=1_000_000, full=1_000_000)
+    data = []
+    for i, spec in enumerate(LAWS):
+        init = inits.init(spec)
+        second, fourth = moments(law(spec))
+        for dim in dims:
+            key = jax.random.fold_in(jax.random.fold_in(jax.random.key(lab.seed), i), dim)
+            w = math.sqrt(dim) * init.scale(dim, dim) * np.asarray(init.sample(key, (samples,)), np.float64)
+            data.append({"law": spec, "fan-in": dim, "exact variance": second * init.scale(dim, dim) ** 2 * dim,
+                         "kurtosis predicted": fourth / second**2, **sampled_moments(w, fourth / second**2)})
+    fourths = {row["law"]: row["kurtosis predicted"] for row in data}
+    worst = {name: max(abs(row[f"{name} z"]) for row in data) for name in ("mean", "variance", "kurtosis")}
+    checks = [
+        at_most("|exact variance * dim - 1|, largest", max(abs(row["exact variance"] - 1) for row in data), 1e-12),
+        at_most("|mean| in standard errors, largest", worst["mean"], 5),
+        at_most("|sample variance * dim - 1| in standard errors, largest", worst["variance"], 5),
+        at_most("|kurtosis - predicted| in standard errors, largest", worst["kurtosis"], 5),
+        at_most("predicted kurtosis of Rademacher less 1", abs(fourths["rademacher"] - 1), 1e-12),
+        at_most("predicted kurtosis of discrete less 1.36", abs(fourths["discrete:-2,-1,1,2"] - 1.36), 1e-12),
+    ]
+    return Outcome(checks, data, draw_moments(data, dims))
+
+
+def sampled_moments(w: np.ndarray, kurtosis: float) -> dict[str, float]:
+    """Moments about the known mean 0, with their distances from 0, 1 and ``kurtosis`` in standard errors."""
+    squares = w * w
+    variance, size = float(squares.mean()), len(w)
+    found = float((squares**2).mean() / variance**2)
+    # kurtosis m4/m2^2, by its derivatives in m4 and m2
+    influence = squares**2 / variance**2 - 2 * found * squares / variance
+    errors = [math.hypot(float(x.std()) / math.sqrt(size), ROUNDING) for x in (w, squares, influence)]
+    return {"mean": float(w.mean()), "mean z": float(w.mean()) / errors[0], "variance": variance,
+            "variance error": errors[1], "variance z": (variance - 1) / errors[1], "kurtosis": found,
+            "kurtosis error": errors[2], "kurtosis z": (found - kurtosis) / errors[2]}
+
+
+@plots.styled
+def draw_moments(data: Sequence[Mapping[str, Any]], dims: Sequence[int]) -> Any:
+    """Sample variances times fan-in with five standard errors, a row for each law."""
+    names = list(dict.fromkeys(row["law"] for row in data))
+    figure = plots.blank(0.9 + 0.17 * len(names))
+    axes = figure.add_subplot(ylim=(len(names) - 0.4, -0.6), xlabel="variance $\\times$ fan-in $\\pm$ 5 s.e.")
+    for shift, dim, colour, marker in zip((-0.22, 0, 0.22), dims, plots.COLOURS, "osD", strict=False):
+        rows = [row for row in data if row["fan-in"] == dim]
+        axes.errorbar([row["variance"] for row in rows], [names.index(row["law"]) + shift for row in rows],
+                      xerr=[5 * row["variance error"] for row in rows], fmt=marker, color=colour, markersize=2.5,
+                      elinewidth=0.8, label=f"fan-in {dim}")
+    axes.axvline(1, color=plots.GREY, linestyle="dotted", linewidth=0.8)
+    axes.set_yticks(range(len(names)), [name.replace(":", " ").replace(repr(1 / 3), "1/3") for name in names])
+    plots.legend_above(figure, axes)
+    return figure
+

@@ -1,0 +1,1 @@
+"""glasgow2023: SGD finds then tunes features, the XOR problem."""

@@ -1,0 +1,82 @@
+"""What several claims share: phases tracked and kept, exponents of medians with intervals, figures of points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from paritylab import Parity, Protocol, Setup, plots
+from paritylab.claims.lab import Lab
+from paritylab.claims.verdicts import Interval
+from paritylab.storage.records import SOLVED, Records
+from paritylab.theory import xor
+from paritylab.theory.xor_phases import Phases, track
+
+Floats = NDArray[np.floating[Any]]
+
+
+def network(d: int, width: int, theta: float, eta: float, batch: int, protocol: Protocol | None = None,
+            **options: Any) -> Setup:
+    """The paper's network on XOR of 2 of d bits; ``options`` as in :func:`paritylab.theory.xor.learner`."""
+    return Setup(Parity(d, 2), xor.learner(width, theta, eta, batch, **options), protocol or Protocol(eval_size=1000))
+
+
+def tracked(lab: Lab, setup: Setup, steps: int, every: int, runs: int) -> Phases:
+    """As :func:`paritylab.theory.xor_phases.track`, kept on disk."""
+    from paritylab import engines
+
+    chosen = engines.choose(setup, lab.engine, curves=True)
+    options = {"engine": chosen, "threads": lab.threads, "progress": lab.progress}
+    key = {"setup": setup.id, "engine": chosen, "steps": steps, "every": every, "runs": runs}
+    phases = lab.kept("xor-phases", key, lambda: track(setup, steps, every, range(runs), lab.seed, **options))
+    lab.count(setup, chosen, runs, runs * steps)
+    return phases
+
+
+def samples(records: Records, batch: int) -> Floats:
+    """Samples until solved; ``inf`` for a run that was not."""
+    return np.where(records.status == SOLVED, records.t_c * float(batch), np.inf)
+
+
+def exponent(d: Sequence[float], values: Sequence[Floats], divisors: Floats | None = None,
+             resamples: int = 2000) -> tuple[float, Interval]:
+    """The slope of log median(values / divisor) on log d, and its 95 % interval, bootstrapped over runs.
+
+    >>> exponent([2, 4], [np.array([4.0]), np.array([16.0])])
+    (2.0, (2.0, 2.0))
+    """
+    generator = np.random.default_rng(0)
+    x = np.log(np.asarray(d, float))
+    x -= x.mean()
+    drawn = [np.median(generator.choice(each, (resamples, len(each))), axis=1) for each in values]
+    medians = np.stack([np.append(np.median(each), more) for each, more in zip(values, drawn, strict=True)], axis=1)
+    with np.errstate(invalid="ignore"):
+        slopes = np.log(medians / (1.0 if divisors is None else divisors)) @ x / (x @ x)
+    if not np.isfinite(slopes[0]):
+        return math.nan, (-math.inf, math.inf)
+    undefined = ~np.isfinite(slopes[1:])
+    low = np.quantile(np.where(undefined, -np.inf, slopes[1:]), 0.025, method="lower")
+    high = np.quantile(np.where(undefined, np.inf, slopes[1:]), 0.975, method="higher")
+    return round(float(slopes[0]), 12), (round(float(low), 12), round(float(high), 12))
+
+
+@plots.styled
+def strip_plot(groups: Mapping[str, Any], ylabel: str, lines: Mapping[str, float], log: bool = True) -> Figure:
+    """Every value of each group as a circle, beside bounds drawn as lines."""
+    figure = plots.blank(2.4)
+    axes = figure.add_subplot(ylabel=ylabel, yscale="log" if log else "linear")
+    for place, values in enumerate(groups.values()):
+        spread = np.linspace(-0.2, 0.2, len(values)) if len(values) > 1 else np.zeros(1)
+        axes.plot(place + spread, values, "o", markersize=3, fillstyle="none", color=plots.COLOURS[0])
+    for (label, value), line in zip(lines.items(), plots.LINES[1:], strict=False):
+        axes.axhline(value, color=plots.COLOURS[1], linestyle=line, linewidth=0.9, label=label)
+    axes.set_xticks(range(len(groups)), list(groups))
+    axes.set_xlim(-0.6, len(groups) - 0.4)
+    if lines:
+        plots.legend_above(figure, axes)
+    return figure

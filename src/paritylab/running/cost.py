@@ -1,0 +1,34 @@
+"""What training costs, in floating-point operations."""
+
+from __future__ import annotations
+
+import itertools
+
+import jax
+
+from paritylab.setups.networks import MLP, Neuron, PolyNet
+from paritylab.setups.setup import Setup
+
+RATE = 3e10
+"""FLOP/s of two cores over a whole trial, checks and small networks included: for estimates only."""
+
+
+def step_flops(setup: Setup) -> float:
+    """FLOPs of one update, checks left out: products with weights forward, for the weights' gradient, and back.
+
+    The gradient of the inputs is not needed, so a first layer counts twice, not three times. Networks other than MLPs,
+    neurons and PolyNets are taken as 6 FLOPs for each weight and example.
+
+    >>> from paritylab.setups.problems import Parity
+    >>> step_flops(Setup(Parity(n=30, k=3)))  # 10 units, batch 32
+    40320.0
+    """
+    network, n, batch = setup.learner.network, setup.problem.n, setup.learner.batch
+    if isinstance(network, MLP):
+        sizes = (n, *network.widths, 1)
+        layers = [a * b for a, b in itertools.pairwise(sizes)]
+        return float(batch * (6 * sum(layers) - 2 * layers[0]))
+    if isinstance(network, (Neuron, PolyNet)):
+        return float(batch * 4 * n * (network.degree if isinstance(network, PolyNet) else 1))
+    weights = sum(leaf.size for leaf in jax.tree.leaves(jax.eval_shape(setup.params, jax.random.key(0))))
+    return float(6 * weights * batch)

@@ -1,0 +1,282 @@
+"""Races: which of several Setups has the smallest percentile of t_c, trained no longer than it takes to tell.
+
+Setups (usually one problem and learner at several rates) are followed in stages, each four times as long as the one
+before. All runs of a Setup stop at the same step, its horizon, so what is still unknown about them is bounded: an
+unsolved run is solved after the horizon or never. A Setup is left behind once its percentile must exceed the best one,
+so the answer is the one that training every run to its end would give. It does not depend on what the store holds: a
+race that is repeated takes the same stages, and finds them there.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from paritylab import statistics
+from paritylab.errors import require
+from paritylab.functions import fingerprints
+from paritylab.running.sweeps import Result, run_numbers, sweep
+from paritylab.setups.setup import Setup
+from paritylab.statistics import Interval
+from paritylab.storage.records import CENSORED, SOLVED, Records
+
+if TYPE_CHECKING:
+    from paritylab.storage.store import Store
+
+FIRST_CHECKS = 16
+GROWTH = 4  # a run that is followed further starts again, which costs a third of the last stage
+
+
+@dataclass(frozen=True)
+class Entry(Result):
+    """One Setup of a race: a Result whose unsolved runs may have stopped at the horizon, before their step limit."""
+
+    runs: range = range(0)
+    q: float = 10.0
+    trained: frozenset[int] = frozenset()
+    """The runs that did not come from the store."""
+
+    @cached_property
+    def pending(self) -> np.ndarray:
+        """Which runs could still be solved."""
+        return (self.records.status == CENSORED) & (self.records.steps < self.setup.protocol.max_steps)
+
+    @cached_property
+    def horizon(self) -> int:
+        """The steps up to which all runs are known."""
+        return int(self.records.steps[self.pending].min(initial=self.setup.protocol.max_steps))
+
+    @cached_property
+    def _soonest(self) -> Records:
+        """The runs as if those pending were solved at the horizon; as they are, they are as if never solved."""
+        status = np.where(self.pending, SOLVED, self.records.status)
+        return replace(self.records, status=status, t_c=np.where(self.pending, self.records.steps, self.records.t_c))
+
+    @cached_property
+    def low(self) -> float:
+        """A lower bound of the percentile; equal to it once it is known."""
+        return statistics.percentile(self._soonest.t_c, self._soonest.status, self.q)
+
+    @cached_property
+    def percentile(self) -> float:
+        """The percentile; ``inf`` if it is not reached, or not known yet (then ``low`` bounds it)."""
+        return statistics.percentile(self.records.t_c, self.records.status, self.q)
+
+    @property
+    def known(self) -> bool:
+        return self.low == self.percentile
+
+    @cached_property
+    def interval(self) -> Interval:
+        """The percentile's 95 % interval; wider than of all runs trained to their end unless ``settled``."""
+        return self._interval(self._soonest)[0], self._interval(self.records)[1]
+
+    @cached_property
+    def settled(self) -> bool:
+        """Whether nothing that the pending runs do can change the percentile or its interval."""
+        return self.known and self._interval(self._soonest) == self._interval(self.records)
+
+    def _interval(self, records: Records) -> Interval:
+        return statistics.percentile_interval(records.t_c, records.status, self.q)
+
+    @property
+    def solved_fraction(self) -> float:
+        """The fraction of runs solved within the horizon."""
+        return float(np.mean(self.records.status == SOLVED))
+
+    def reach(self, bar: float) -> float:
+        """The steps at which ``low`` gets to ``bar`` if no other run is solved before."""
+        fraction, index = math.modf(self.q * (len(self.records) - 1) / 100)
+        solved = np.sort(self.records.t_c[self.records.status == SOLVED])
+        if fraction == 0 or len(solved) <= index:
+            return bar
+        first = float(solved[int(index)])
+        return first + (bar - first) / fraction
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain JSON values; what is not reached, or not known, is None."""
+        low, high = self.interval
+        return {
+            **super().to_dict(),
+            "q": self.q,
+            "percentile": _finite(self.percentile),
+            "percentile_interval": [_finite(low), _finite(high)],
+            "known": self.known,
+            "low": _finite(self.low),
+            "horizon": self.horizon,
+            "pending": int(self.pending.sum()),
+        }
+
+    def __str__(self) -> str:
+        solved = f"solved {100 * self.solved_fraction:.0f} % of {len(self.records)} by step {self.horizon}"
+        if not self.known:
+            return f"{self.q:g} % above {self.low:g}, {solved}"
+        value = f"{self.percentile:g}" if self.percentile < math.inf else "not reached"
+        return f"{self.q:g} % {value} [{self.interval[0]:g}, {self.interval[1]:g}], {solved}"
+
+
+@dataclass(frozen=True)
+class Race:
+    """What is known of every Setup, in the order in which they were given."""
+
+    rates: tuple[Entry, ...]
+    seconds: float
+
+    @property
+    def best(self) -> Entry:
+        """The smallest percentile (the first of equals); its interval, too, is that of complete runs."""
+        return self.rates[leader(self.rates)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain JSON values."""
+        return {
+            "best": self.best.to_dict(),
+            "rates": [entry.to_dict() for entry in self.rates],
+            "seconds": round(self.seconds, 3),
+        }
+
+
+@fingerprints.moment()
+def race(
+    setups: Sequence[Setup],
+    q: float = 10,
+    runs: int | range = 25,
+    seed: int = 0,
+    engine: str = "auto",
+    threads: int | None = None,
+    store: Store | None = None,
+    progress: bool | None = None,
+    follow: float = 0,
+) -> Race:
+    """Find the Setup with the smallest ``q``-th percentile of t_c; other options as in :func:`paritylab.sweep`.
+
+    With ``follow``, the percentile of every Setup is followed until it is known or must exceed that many steps.
+
+    >>> from paritylab import SGD, Learner, Parity, Protocol
+    >>> setups = [Setup(Parity(8, 2), Learner(optimiser=SGD(lr)), Protocol(eval_size=128)) for lr in (1.0, 0.001)]
+    >>> result = race(setups, runs=20, engine="jax")
+    >>> result.best.setup.learner.optimiser.lr, result.rates[1].known
+    (1.0, False)
+    """
+    require(len(setups) > 0, "a race needs at least one setup")
+    options = {"engine": engine, "threads": threads, "store": store, "progress": progress}
+    start = time.perf_counter()
+    entries = decide(enter(setups, q, runs, seed, engine), functools.partial(extend, **options), follow)
+    return Race(tuple(entries), time.perf_counter() - start)
+
+
+def enter(setups: Sequence[Setup], q: float, runs: int | range, seed: int = 0, engine: str = "auto") -> list[Entry]:
+    """Entries of which nothing is known yet."""
+    numbers = run_numbers(runs, len(setups))
+    require(len(numbers) > 0, "a race needs at least one run")
+    require(0 <= q <= 100, f"a percentile must be between 0 and 100, not {q:g}")
+    setups = [setup.now() for setup in setups]
+    for setup in setups:
+        setup.check()
+    records = _stopped(np.array(numbers), 0)
+    return [
+        Entry(checked.setup, checked.engine, seed, records, 0.0, len(records), runs=numbers, q=q)
+        for checked in sweep(setups, range(0), seed, engine)
+    ]
+
+
+def decide(entries: Sequence[Entry], extend: Callable[[Entry, int], Entry], follow: float = 0) -> list[Entry]:
+    """Extend Entries until the best one is certain and settled, and all are known or must exceed ``follow``."""
+    entries = list(entries)
+    limit = follow or FIRST_CHECKS * max(entry.setup.protocol.eval_every for entry in entries)
+    while wanted := {i: steps for i, steps in enumerate(needs(entries, follow)) if steps > entries[i].horizon}:
+        now = [i for i in wanted if entries[i].horizon < limit]
+        if not now:
+            limit *= GROWTH
+            continue
+        # The most promising first: what it achieves tells how far the others must be followed.
+        i = min(now, key=lambda i: (entries[i].percentile, -entries[i].solved_fraction, i))
+        entries[i] = extend(entries[i], math.ceil(min(wanted[i], limit, entries[i].setup.protocol.max_steps)))
+    return entries
+
+
+def leader(entries: Sequence[Entry]) -> int:
+    """The position of the smallest percentile, as far as is known; the first of equals."""
+    return min(range(len(entries)), key=lambda i: entries[i].percentile)
+
+
+def needs(entries: Sequence[Entry], follow: float = 0) -> list[float]:
+    """The steps up to which each Entry must be followed, as far as can be told; 0 for no further."""
+    first = leader(entries)
+    best = entries[first].percentile
+    steps = []
+    for i, entry in enumerate(entries):
+        bar = max(follow, best if i > first else math.nextafter(best, math.inf))  # the first of equals wins
+        if i == first and entry.known:
+            need = 0.0 if entry.settled else math.inf
+        elif entry.known or entry.low >= bar:
+            need = 0.0
+        else:
+            need = max(entry.reach(bar), entry.horizon + 1.0)
+        steps.append(need)
+    return steps
+
+
+def extend(entry: Entry, steps: int, engine: str = "auto", store: Store | None = None, **options: Any) -> Entry:
+    """The Entry with all runs followed up to ``steps`` (the next check, at most the step limit)."""
+    protocol = entry.setup.protocol
+    limit = min(-(-steps // protocol.eval_every) * protocol.eval_every, protocol.max_steps)
+    if limit <= entry.horizon:
+        return entry
+    part = replace(entry.setup, protocol=replace(protocol, max_steps=limit))
+    ledger = _Ledger(entry, part, store)
+    (result,) = sweep([part], entry.runs, entry.seed, engine, store=cast("Store", ledger), **options)
+    trained = entry.trained | ledger.trained
+    known = {"reused": len(entry.runs) - len(trained), "trained": trained}
+    return replace(entry, records=result.records, seconds=entry.seconds + result.seconds, **known)
+
+
+class _Ledger:
+    """A Store for one stage: runs that ended belong to the race's Setup, runs that stopped to the stage's."""
+
+    def __init__(self, entry: Entry, part: Setup, store: Store | None) -> None:
+        self._entry, self._part, self._store = entry, part, store
+        self.trained: set[int] = set()
+        self.root = None if store is None else store.root
+
+    def records(self, setup_id: str, engine: str, seed: int) -> Records:
+        """What a stage up to its step limit would give, of all runs that were trained so far or further."""
+        if self._store is None:
+            return self._entry.records.take(~self._entry.pending)
+        limit = self._part.protocol.max_steps
+        known = self._store.records(self._entry.setup.id, engine, seed)
+        later = known.steps > limit
+        parts = [known.take(~later), self._store.records(setup_id, engine, seed), _stopped(known.run[later], limit)]
+        records = Records.concatenate(parts)
+        return records.take(np.unique(records.run, return_index=True)[1])
+
+    def append(self, setup_id: str, setup_json: str, engine: str, seed: int, records: Records) -> None:
+        self.trained.update(records.run.tolist())
+        setup = self._entry.setup
+        stopped = (records.status == CENSORED) & (records.steps < setup.protocol.max_steps)
+        for which, key in ((~stopped, (setup.id, setup.to_json())), (stopped, (setup_id, setup_json))):
+            if self._store is not None and which.any():
+                self._store.append(*key, engine, seed, records.take(which))
+
+    def compact(self, setup_id: str, engine: str, seed: int) -> None:
+        if self._store is not None:
+            for each in {setup_id, self._entry.setup.id}:
+                self._store.compact(each, engine, seed)
+
+
+def _stopped(runs: np.ndarray, steps: int) -> Records:
+    """Records of runs that were not solved within so many steps; how well they did is not known."""
+    count = len(runs)
+    unknown = np.full(count, np.nan)
+    return Records(runs, np.full(count, CENSORED), np.full(count, -1), np.full(count, steps), unknown, unknown)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

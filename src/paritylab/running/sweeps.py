@@ -1,0 +1,313 @@
+"""Sweeps: Setups in, Results out. Runs already in the store are not repeated; what ends is stored as it comes."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from paritylab import engines, statistics
+from paritylab.errors import CellFailed, InvalidInput, require, whole
+from paritylab.functions import fingerprints
+from paritylab.memory import Part, require_room
+from paritylab.progress import Bar, duration
+from paritylab.running import crews
+from paritylab.running.cost import RATE, step_flops
+from paritylab.setups.setup import Learner, Protocol, Setup
+from paritylab.storage.records import SOLVED, Records
+from paritylab.storage.status import Announcement
+
+if TYPE_CHECKING:
+    from paritylab.storage.store import Store
+
+FLUSH_SECONDS = 2.0
+FLUSH_RECORDS = 100_000
+LONG_SECONDS = 60.0
+RUN_BYTES = 265
+"""What a run takes at the peak of a sweep; 82 of them are its Record, and stay (docs/reliability.md)."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The Records of some runs of one Setup, and what they say."""
+
+    setup: Setup
+    engine: str
+    seed: int
+    records: Records
+    seconds: float
+    """Wall time of the sweep that completed these records; what came from the store cost nothing."""
+    reused: int = 0
+    """How many of the records came from the store."""
+    failure: str | None = None
+    """Why there are not all the records asked for, where a user's function failed or memory did not suffice."""
+
+    @property
+    def summary(self) -> statistics.Summary:
+        return statistics.summary(self.records)
+
+    @property
+    def model_steps(self) -> int:
+        """Updates that went into these records."""
+        return int(self.records.steps.sum())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain JSON values."""
+        return {
+            "setup_id": self.setup.id,
+            "engine": self.engine,
+            "seed": self.seed,
+            "lr": self.setup.learner.optimiser.lr,
+            **self.summary.to_dict(),
+            "seconds": round(self.seconds, 3),
+            "model_steps": self.model_steps,
+        }
+
+    def __str__(self) -> str:
+        return str(self.summary)
+
+    def plot(self) -> Any:
+        """The survival curve: the fraction of runs not solved yet, against steps (a matplotlib Figure)."""
+        from paritylab import plots
+
+        problem = self.setup.problem
+        return plots.survival_plot({f"n={problem.n}, k={problem.k}": self.records})
+
+
+@dataclass
+class _Collector:
+    """The new Records of one job, and which of them are on disk."""
+
+    job: engines.Job
+    label: str
+    failure: str | None
+    parts: list[Records] = field(default_factory=list)
+    pending: list[Records] = field(default_factory=list)
+
+    def add(self, records: Records | CellFailed) -> None:
+        if isinstance(records, CellFailed):
+            self.failure = str(records)
+            return
+        self.parts.append(records)
+        self.pending.append(records)
+
+    def flush(self, store: Store | None) -> None:
+        if store is not None and self.pending:
+            setup = self.job.setup
+            store.append(setup.id, setup.to_json(), self.label, self.job.seed, Records.concatenate(self.pending))
+        self.pending.clear()
+
+
+@fingerprints.moment()
+def sweep(
+    setups: Sequence[Setup],
+    runs: int | range = 1000,
+    seed: int = 0,
+    engine: str = "auto",
+    threads: int | None = None,
+    store: Store | None = None,
+    progress: bool | None = None,
+    any_engine: bool = False,
+) -> list[Result]:
+    """Measure several Setups; those with one program (say, a grid of learning rates) train together.
+
+    Args:
+        setups: what to measure; Results come back in this order.
+        runs: how many runs of each, or their numbers.
+        seed: the root of all random numbers.
+        engine: ``auto``, ``jax``, ``lanes`` or ``warps``.
+        threads: cores for the native engine; all of them unless said.
+        store: where Records are kept and looked up; None keeps nothing.
+        progress: a bar on standard error; by default only on a terminal.
+        any_engine: take another engine's records of a Setup where the store holds all runs asked for.
+    """
+    wanted = run_numbers(runs, len(setups))
+    numbers = np.arange(wanted.start, wanted.stop, wanted.step, dtype=np.int64)
+    seed = whole("seed", seed)
+    require(0 <= seed < 2**32, f"seed must be in 0..2^32-1, not {seed}")
+    setups = [setup.now() for setup in setups]
+    trainer = crews.current() or engines
+    chosen = trainer.choices(setups, engine)
+    labels = [label for _, label in chosen]
+    known = [_stored(store, setup, name, seed, numbers) for setup, name in zip(setups, labels, strict=True)]
+    if store is not None and any_engine:
+        for i, setup in enumerate(setups):
+            labels[i], known[i] = _completest(store, setup, seed, numbers, labels[i], known[i])
+    missing = [np.setdiff1d(numbers, have.run) for have in known]
+    failures = _failures(setups, missing)
+    if len(setups) == 1 and failures[0]:
+        raise CellFailed(failures[0])
+    missing = [left[:0] if failure else left for left, failure in zip(missing, failures, strict=True)]
+    work = [_Collector(engines.Job(setup, seed, left), label, failure)
+            for setup, left, label, failure in zip(setups, missing, labels, failures, strict=True)]  # fmt: skip
+    start = time.perf_counter()
+    title = "training" if len(setups) == 1 else f"training {len(setups)} setups"
+    root = None if store is None else store.root
+    busy = root is not None and any(len(each.job.runs) for each in work)
+    told = [_told(each.job, each.label, wanted) for each in work] if busy else []
+    with (
+        Bar(title, sum(len(each.job.runs) for each in work), progress) as bar,
+        Announcement(root, told) as announcement,
+    ):
+        if estimate := _estimate([each.job for each in work if len(each.job.runs)]):
+            bar.announce(estimate)
+        counter = _Counter(bar, announcement)
+        for group in _groups([each.job for each in work], [name for name, _ in chosen], trainer is engines):
+            announcement.train(group)
+            members = {i: work[i] for i in group}
+            _train(members, trainer, chosen[group[0]][0], threads, store, counter)
+    seconds = time.perf_counter() - start
+    if store is not None:
+        for each in work:
+            store.compact(each.job.setup.id, each.label, seed)
+    results = []
+    for each, have in zip(work, known, strict=True):
+        if each.failure is not None and len(work) > 1:
+            warnings.warn(each.failure, CellFailed, stacklevel=2)
+        records = Records.concatenate([have, *each.parts])
+        ordered = records.take(np.argsort(records.run))
+        results.append(Result(each.job.setup, each.label, seed, ordered, seconds, len(have), each.failure))
+    if len(results) == 1 and results[0].failure:
+        raise CellFailed(results[0].failure)
+    return results
+
+
+def run_numbers(runs: int | range, setups: int = 1) -> range:
+    """The numbers of the runs that a user asks for, all or by how many; refused if the Records would not fit."""
+    wanted = runs if isinstance(runs, range) else range(whole("runs", runs))
+    require(isinstance(runs, range) or wanted.stop >= 0, f"runs must be at least 0, not {runs}")
+    require(not wanted[2**32 :], f"runs must be at most 2^32, not {runs}")
+    require(len(wanted) == 0 or min(wanted[0], wanted[-1]) >= 0, "run numbers must be at least 0")
+    each = "runs" if setups == 1 else f"runs of each of {setups} Setups"
+    require_room("this sweep", {each: Part(len(wanted), RUN_BYTES * setups)})
+    return wanted
+
+
+def measure(
+    problem: Any,
+    learner: Learner | None = None,
+    protocol: Protocol | None = None,
+    runs: int | range = 1000,
+    **options: Any,
+) -> Result:
+    """Train many networks on a problem and report how long they took; ``options`` as in :func:`sweep`.
+
+    >>> from paritylab import Parity, Protocol
+    >>> result = measure(Parity(n=8, k=2), protocol=Protocol(eval_size=128), runs=20, engine="jax")
+    >>> result.summary.solved
+    20
+    """
+    setup = Setup(problem, learner or Learner(), protocol or Protocol())
+    return sweep([setup], runs, **options)[0]
+
+
+def _estimate(jobs: Sequence[engines.Job]) -> str:
+    """What training may take, if it may take long."""
+    updates = [len(job.runs) * job.setup.protocol.max_steps for job in jobs]
+    flops = sum(count * step_flops(job.setup) for count, job in zip(updates, jobs, strict=True))
+    if flops < LONG_SECONDS * RATE:
+        return ""
+    return (f"at most {sum(updates):.1e} updates, {flops:.1e} FLOP: {duration(flops / RATE)} on two cores if no run is"
+            " solved before its step limit; interrupted, the same command goes on")
+
+
+def _failures(setups: Sequence[Setup], missing: Sequence[np.ndarray]) -> list[str | None]:
+    """What is wrong with each Setup that has runs to do; those with one program are right or wrong together."""
+    tried = {setup.program: setup for setup, left in zip(setups, missing, strict=True) if len(left)}
+    wrong = {program: _failure(setup) for program, setup in tried.items()}
+    return [wrong[setup.program] if len(left) else None for setup, left in zip(setups, missing, strict=True)]
+
+
+def _failure(setup: Setup) -> str | None:
+    """What is wrong with a user's function, in one line; a Setup that has none is right or refused."""
+    try:
+        setup.check()
+    except InvalidInput as error:
+        if not setup.functions:
+            raise
+        return str(error)
+    return None
+
+
+def _told(job: engines.Job, engine: str, runs: range) -> dict[str, Any]:
+    """A job for those who look on."""
+    return {"setup_id": job.setup.id, "setup": json.loads(job.setup.to_json()), "engine": engine, "seed": job.seed,
+            "first": min(runs[:1], default=0), "runs": len(runs), "known": len(runs) - len(job.runs)}  # fmt: skip
+
+
+def _stored(store: Store | None, setup: Setup, engine: str, seed: int, numbers: np.ndarray) -> Records:
+    if store is None:
+        return Records.empty()
+    records = store.records(setup.id, engine, seed)
+    return records.take(np.isin(records.run, numbers))
+
+
+def _completest(
+    store: Store, setup: Setup, seed: int, numbers: np.ndarray, label: str, have: Records
+) -> tuple[str, Records]:
+    """The label and Records of an engine that has done all the runs, if there is one."""
+    for other in store.engines(setup.id, seed):
+        if len(have) < len(numbers) == len(records := _stored(store, setup, other, seed, numbers)):
+            return other, records
+    return label, have
+
+
+def _groups(jobs: Sequence[engines.Job], chosen: Sequence[str], here: bool) -> Iterable[list[int]]:
+    """Positions of the jobs that are trained at a time: one program each, unless several can be side by side."""
+    for engine in sorted(set(chosen)):
+        mine = [i for i, (job, name) in enumerate(zip(jobs, chosen, strict=True)) if name == engine and len(job.runs)]
+        if here and engine != "warps":
+            yield from ([mine[i] for i in group] for group in engines.together([jobs[i] for i in mine]))
+        elif mine:
+            yield mine
+
+
+@dataclass
+class _Counter:
+    """What the bar, and those who look on, are told of a sweep."""
+
+    bar: Bar
+    announcement: Announcement
+    done: int = 0
+    solved: int = 0
+    steps: int = 0
+    start: float = field(default_factory=time.perf_counter)
+
+    def add(self, position: int, records: Records) -> None:
+        solved = int(np.sum(records.status == SOLVED))
+        self.announcement.count(position, len(records), solved)
+        self.done += len(records)
+        self.solved += solved
+        self.steps += int(records.steps.sum())
+
+    def show(self, now: float) -> None:
+        self.bar.show(self.done, f"solved {self.solved}, {self.steps / (now - self.start):.2g} model-steps/s")
+
+
+def _train(
+    work: dict[int, _Collector], trainer: Any, engine: str, threads: int | None, store: Store | None, counter: _Counter
+) -> None:
+    """Train one group; its Records reach the store every few seconds, and whatever happens at the end."""
+    flushed, waiting, positions = time.perf_counter(), 0, list(work)
+    try:
+        for ended in trainer.attempt([each.job for each in work.values()], engine, threads):
+            for index, records in ended:
+                work[positions[index]].add(records)
+                if isinstance(records, Records):
+                    counter.add(positions[index], records)
+                    waiting += len(records)
+            now = time.perf_counter()
+            counter.show(now)
+            if now - flushed > FLUSH_SECONDS or waiting > FLUSH_RECORDS:
+                for each in work.values():
+                    each.flush(store)
+                counter.announcement.tell()
+                flushed, waiting = now, 0
+    finally:
+        for each in work.values():
+            each.flush(store)

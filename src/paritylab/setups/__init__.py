@@ -1,0 +1,1 @@
+"""What is asked: a Problem, a Learner and a Protocol make a Setup, which has an id."""

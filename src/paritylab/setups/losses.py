@@ -1,0 +1,79 @@
+"""Losses of one output f against one label y in {-1, +1}, by spec or as any function ``loss(f, y)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax.numpy as jnp
+
+from paritylab.errors import positive, require
+from paritylab.functions.fingerprints import fingerprint
+from paritylab.setups import specs
+
+Function = Callable[[Any, Any], Any]
+LossLike = Any
+"""A spec, a Loss or a function of the user's own; a Loss once its owner is made."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss with the name it goes by in files; ``native`` is its kind and numbers in the ``lanes`` engine."""
+
+    spec: str
+    function: Function = field(compare=False, repr=False)
+    native: tuple[str, tuple[float, ...]] | None = field(default=None, compare=False, repr=False)
+
+    def __call__(self, f: Any, y: Any) -> Any:
+        return self.function(f, y)
+
+    def spec_now(self) -> str:
+        """The spec of a user's function as it is now."""
+        return fingerprint(self.function)
+
+
+def hinge(margin: float) -> Function:
+    """max(0, margin - y f); its derivative is 0 where the two are equal."""
+    return lambda f, y: jnp.where(y * f < margin, margin - y * f, 0.0)
+
+
+def logistic(scale: float) -> Function:
+    """scale log(1 + exp(-y f))."""
+    return lambda f, y: scale * jnp.logaddexp(0.0, -y * f)
+
+
+def absolute(f: Any, y: Any) -> Any:
+    """|y - f|; its derivative is 0 where the two are equal."""
+    return (f - y) * jnp.sign(f - y)
+
+
+ARITIES = {"hinge": (0, 1), "square": (0, 0), "logistic": (0, 1), "correlation": (0, 0), "l1": (0, 0)}
+
+
+def loss(given: str | Loss | Function) -> Loss:
+    """The loss a user means: ``hinge[:margin]``, ``square``, ``logistic[:scale]``, ``correlation``, ``l1``.
+
+    >>> float(loss("hinge")(0.25, -1.0)), float(loss("hinge:2")(0.25, 1.0))
+    (1.25, 1.75)
+    """
+    if isinstance(given, Loss):
+        return given
+    if not isinstance(given, str):
+        require(callable(given), f"a loss must be a spec or a function, not {given!r}")
+        return Loss(fingerprint(given), given)
+    name, numbers = specs.parse("loss", given, ARITIES)
+    spec = specs.render(name, numbers)
+    if name == "hinge":
+        margin = numbers[0] if numbers else 1.0
+        require(margin >= 0, f"the hinge margin must be at least 0, not {margin:g}")
+        return Loss(spec, hinge(margin), ("hinge", (margin,)))
+    if name == "logistic":
+        scale = numbers[0] if numbers else 1.0
+        positive("the logistic scale", scale)
+        return Loss(spec, logistic(scale), ("logistic", (scale,)))
+    if name == "square":
+        return Loss(spec, lambda f, y: (y - f) ** 2, ("square", ()))
+    if name == "correlation":
+        return Loss(spec, lambda f, y: -y * f, ("correlation", ()))
+    return Loss(spec, absolute, ("l1", ()))

@@ -1,0 +1,10 @@
+"""Networks: what learns. Each is a pair of pure functions, ``init(key, n, init)`` and ``apply(params, x)``."""
+
+from paritylab.setups.networks.activations import Activation as Activation
+from paritylab.setups.networks.activations import activation as activation
+from paritylab.setups.networks.custom import Network as Network
+from paritylab.setups.networks.mlp import MLP as MLP
+from paritylab.setups.networks.mlp import Neuron as Neuron
+from paritylab.setups.networks.polynet import DisjointPolyNet as DisjointPolyNet
+from paritylab.setups.networks.polynet import PolyNet as PolyNet
+from paritylab.setups.networks.transformer import Transformer as Transformer

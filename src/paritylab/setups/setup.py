@@ -1,0 +1,288 @@
+"""Setup = Problem + Learner + Protocol: validated, written as canonical JSON, identified by its hash."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+import math
+import numbers
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from paritylab.errors import InvalidInput, flag, real, require, unknown, whole
+from paritylab.functions import fingerprints, reachable, tracing
+from paritylab.setups import checks, networks, optimisers, problems
+from paritylab.setups.inits import Init, InitLike, init
+from paritylab.setups.losses import Loss, LossLike, loss
+from paritylab.setups.networks.activations import Activation
+from paritylab.setups.schedules import Schedule
+
+CONVENTIONS = 1
+"""Version of what a Setup means in numbers (streams, checks, updates); part of every Setup's id."""
+
+
+@dataclass(frozen=True)
+class Learner:
+    """What learns and how: network, initialisation, loss, optimiser, batch size."""
+
+    network: Any = field(default_factory=lambda: networks.MLP())
+    init: InitLike = "torch"
+    loss: LossLike = "hinge"
+    optimiser: optimisers.Optimiser = field(default_factory=lambda: optimisers.SGD())
+    batch: int = 32
+
+    def __post_init__(self) -> None:
+        require(hasattr(self.network, "init") and hasattr(self.network, "apply"),
+                f"a network needs init and apply; {type(self.network).__name__} has not both")
+        require(isinstance(self.optimiser, optimisers.Optimiser),
+                f"an optimiser must be one of SGD, Adam, SignSGD, Optax, not {self.optimiser!r}")
+        object.__setattr__(self, "batch", whole("batch", self.batch))
+        require(self.batch >= 1, f"batch must be at least 1, not {self.batch}")
+        require(self.batch < 2**31, f"batch must be below 2^31, not {self.batch}")
+        object.__setattr__(self, "init", init(self.init))
+        object.__setattr__(self, "loss", loss(self.loss))
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How a run is judged.
+
+    Every ``eval_every`` steps, and at the last one, accuracy is measured on ``eval_size`` clean inputs of the run's
+    own: drawn once before training, or anew for each check if ``fresh``. A run is solved at the first check that
+    completes ``consecutive`` checks in a row with accuracy of at least ``threshold``. An output of 0 is an error.
+    """
+
+    max_steps: int = 100_000
+    eval_every: int = 10
+    eval_size: int = 8192
+    threshold: float = 1.0
+    consecutive: int = 1
+    fresh: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("max_steps", "eval_every", "eval_size", "consecutive"):
+            value = whole(name, getattr(self, name))
+            object.__setattr__(self, name, value)
+            require(value >= 1, f"{name} must be at least 1, not {value}")
+            require(value < 2**31, f"{name} must be below 2^31, not {value}")
+        require(self.eval_size <= 2**24, f"eval_size must be at most 2^24, not {self.eval_size}")
+        object.__setattr__(self, "threshold", real("threshold", self.threshold))
+        object.__setattr__(self, "fresh", flag("fresh", self.fresh))
+        require(0 < self.threshold <= 1, f"threshold must be in (0, 1], not {self.threshold:g}")
+
+    @property
+    def allowed_errors(self) -> int:
+        """The most errors a check may show and still count."""
+        return int((1 - self.threshold) * self.eval_size + 1e-9)
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """One experiment: what is learned, by what, judged how. Its id is the hash of its canonical JSON.
+
+    A user's own functions are in it by their fingerprints, taken when the JSON, the id or the hash is first asked for;
+    whoever measures takes them again (:meth:`now`). Setups are equal if their JSON is.
+
+    >>> setup = Setup(problems.Parity(n=30, k=3))
+    >>> Setup.from_json(setup.to_json()) == setup
+    True
+    """
+
+    problem: Any
+    learner: Learner = field(default_factory=Learner)
+    protocol: Protocol = field(default_factory=Protocol)
+
+    def __post_init__(self) -> None:
+        for name, kind in (("problem", problems.Parity), ("learner", Learner), ("protocol", Protocol)):
+            given = getattr(self, name)
+            require(isinstance(given, kind), f"the {name} of a Setup must be a {kind.__name__}, not {given!r}")
+        if self.problem.sample is not None:
+            require(self.learner.batch * self.protocol.max_steps < 2**31,
+                    "batch times max_steps must be below 2^31 with a finite sample")
+        if self.problem.inputs is None:  # random words are numbered with 32 bits, some laws take one more an input
+            most = 2**32 // (self.problem.words + 1)
+            require(self.protocol.eval_size <= most,
+                    f"eval_size must be at most {most} with n={self.problem.n}, not {self.protocol.eval_size}")
+
+    @functools.cached_property
+    def id(self) -> str:
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
+
+    @functools.cached_property
+    def functions(self) -> list[str]:
+        """The names of the user's own functions in this Setup."""
+        return sorted({fingerprints.name(each) for each in users(self)})
+
+    def now(self) -> Setup:
+        """The same Setup with the fingerprints that its functions have now."""
+        if not self.functions:
+            return self
+        made = fingerprints.at_this_moment(self, lambda: replace(self))
+        return fingerprints.at_this_moment(made, lambda: made)
+
+    @functools.cached_property
+    def program(self) -> Setup:
+        """The Setup less what each run carries by itself (rate, gradient noise, support, label noise, step limit).
+
+        Setups with equal programs train together, in one compiled program.
+        """
+        optimiser = replace(self.learner.optimiser, lr=1.0, noise=float(self.learner.optimiser.noise > 0))
+        problem = replace(self.problem, k=0, support=(), noise=float(self.problem.noise > 0))
+        protocol = replace(self.protocol, max_steps=1)
+        return Setup(problem, replace(self.learner, optimiser=optimiser), protocol)
+
+    @functools.cached_property
+    def start(self) -> Setup:
+        """A Setup with all that decides how params start, and nothing else; the activation does not."""
+        network = self.learner.network
+        if isinstance(network, (networks.MLP, networks.Neuron)):
+            network = replace(network, activation="relu")
+        return Setup(problems.Parity(self.problem.n, 0), Learner(network, self.learner.init))
+
+    def params(self, key: Any) -> Any:
+        """Initial params from a run's INIT key."""
+        with tracing.apart(self):
+            return self.learner.network.init(key, self.problem.n, self.learner.init)
+
+    def check(self) -> None:
+        """Try all shapes without computing anything; a user's mistake is named."""
+        setup = self.now()
+        with tracing.apart(setup):
+            checks.check(setup)
+
+    def to_json(self) -> str:
+        """Canonical JSON: sorted keys, no spaces, whole numbers without a decimal point."""
+        return self._json
+
+    @functools.cached_property
+    def _json(self) -> str:
+        document = {"conventions": CONVENTIONS, **encode(self)}
+        return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    @functools.cached_property
+    def _hash(self) -> int:
+        return hash(self._json)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Setup) and self._json == other._json
+
+    @classmethod
+    def from_json(cls, text: str) -> Setup:
+        """The Setup a JSON text describes; a text that names a user's function cannot be turned back into one."""
+        try:
+            document = json.loads(text)
+        except ValueError:
+            document = None
+        if not isinstance(document, dict) or document.pop("conventions", None) != CONVENTIONS:
+            raise InvalidInput(f"not a Setup of conventions {CONVENTIONS}: {text[:60]!r}")
+        setup = decode(document)
+        require(isinstance(setup, cls), f"not a Setup: {text[:60]!r}")
+        return setup
+
+
+CLASSES: dict[str, type] = {
+    "setup": Setup,
+    "learner": Learner,
+    "protocol": Protocol,
+    "parity": problems.Parity,
+    "polynomial": problems.Polynomial,
+    "leaky-parity": problems.LeakyParity,
+    "mlp": networks.MLP,
+    "neuron": networks.Neuron,
+    "polynet": networks.PolyNet,
+    "disjoint-polynet": networks.DisjointPolyNet,
+    "transformer": networks.Transformer,
+    "network": networks.Network,
+    "sgd": optimisers.SGD,
+    "adam": optimisers.Adam,
+    "sign-sgd": optimisers.SignSGD,
+    "optax": optimisers.Optax,
+}
+NAMES = {cls: name for name, cls in CLASSES.items()}
+
+
+def encode(value: Any) -> Any:
+    """A Setup, or a part of one, as plain JSON values."""
+    if value is None or type(value) in (str, bool, int):
+        return value
+    if isinstance(value, (Activation, Init, Loss, Schedule)):
+        return value.spec if fingerprints.MARK not in value.spec else value.spec_now()
+    if _is_whole(value):
+        fields = (f for f in dataclasses.fields(value) if not _is_late_default(f, getattr(value, f.name)))
+        body = {f.name: encode(getattr(value, f.name)) for f in fields}
+        return {"type": NAMES.get(type(value)) or _users_kind(value), **body}
+    if isinstance(value, (tuple, list)):
+        return [encode(item) for item in value]
+    if isinstance(value, str):
+        return value
+    if (number := _number(value)) is not None:
+        return int(number) if float(number).is_integer() else number
+    return fingerprints.fingerprint(value)
+
+
+def users(value: Any) -> Iterator[Any]:
+    """The user's own functions, classes and objects in a Setup, or a part of one."""
+    if value is None or type(value) in (str, bool, int, float):
+        return
+    if isinstance(value, (Activation, Init, Loss, Schedule)):
+        if fingerprints.MARK in value.spec:
+            yield value.sample if isinstance(value, Init) else value.function
+    elif _is_whole(value):
+        if type(value) not in NAMES:
+            yield type(value)
+        for each in dataclasses.fields(value):
+            yield from users(getattr(value, each.name))
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from users(item)
+    elif not isinstance(value, str) and _number(value) is None:
+        yield value
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a value goes into a Setup's JSON field by field."""
+    return hasattr(type(value), "__dataclass_fields__")
+
+
+def _users_kind(value: Any) -> str:
+    """The fingerprint of a user's dataclass, with what its objects hold beside their fields."""
+    fields = {each.name for each in dataclasses.fields(value)}
+    more = {name: item for name, item in reachable.attributes(value).items() if name not in fields}
+    return fingerprints.fingerprint((type(value), more) if more else type(value), type(value))
+
+
+def _number(value: Any) -> float | None:
+    """A finite real number of Python's, NumPy's or JAX's as one of Python's."""
+    if type(value) not in (int, float) and not isinstance(value, numbers.Real) and getattr(value, "shape", 0) != ():
+        return None
+    number = getattr(value, "item", lambda: value)()
+    return number if isinstance(number, (int, float)) and math.isfinite(number) else None
+
+
+def _is_late_default(field: dataclasses.Field[Any], value: Any) -> bool:
+    """Whether a field that came later (``metadata={"late": True}``) has its default: ids of before stay as they are."""
+    return bool(field.metadata.get("late")) and value == field.default
+
+
+def decode(value: Any) -> Any:
+    """The inverse of :func:`encode`."""
+    if isinstance(value, list):
+        return tuple(decode(item) for item in value)
+    if isinstance(value, str) and "@" in value:
+        raise InvalidInput(f"a user's function cannot be rebuilt from its name: {value}")
+    if not isinstance(value, dict):
+        return value
+    body = dict(value)
+    kind = body.pop("type", None)
+    if kind not in CLASSES:
+        raise unknown("type in a Setup's JSON", str(kind), CLASSES)
+    try:
+        return CLASSES[kind](**{name: decode(item) for name, item in body.items()})
+    except TypeError as error:
+        raise InvalidInput(f"a Setup's JSON has wrong fields for {kind!r}: {error}") from None

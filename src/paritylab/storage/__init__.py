@@ -1,0 +1,1 @@
+"""What is kept: Records and other results on disk, each whole or not at all."""
