@@ -78,7 +78,7 @@ def judged(name: str, found: list[int], warm: int, start: float) -> dict[str, An
     return {"what": name, "warm_up_mb": round(before / MEGABYTE, 1), "highest_after_mb": round(after / MEGABYTE, 1),
             "growth": round(after / before - 1, 4), "flat": after <= 1.1 * before,
             "in_use_mb": round(in_use() / MEGABYTE, 1), "peaks_mb": [round(peak / MEGABYTE, 1) for peak in found],
-            "seconds": round(time.perf_counter() - start, 1)}  # fmt: skip
+            "seconds": round(time.perf_counter() - start, 1)}
 
 
 def measure(k: int, runs: int, seed: int, store: pl.Store) -> pl.Result:
@@ -103,13 +103,13 @@ def at_once(runs: int, folder: Path) -> dict[str, Any]:
     return {"what": "one sweep", "runs": runs, "record_bytes": sum(getattr(records, name).itemsize for name in COLUMNS),
             "kept_bytes_per_run": round((in_use() - before) / runs, 1),
             "peak_bytes_per_run": round((peak - before) / runs, 1),
-            "seconds": round(time.perf_counter() - start, 1)}  # fmt: skip
+            "seconds": round(time.perf_counter() - start, 1)}
 
 
 def in_programs(count: int) -> dict[str, Any]:
     start = time.perf_counter()
     setups = [pl.Setup(pl.Parity(n, 2), pl.Learner(pl.MLP(width)), pl.Protocol(5, 5, 32))
-              for n, width in itertools.islice(itertools.product(range(5, 60), range(2, 10)), count)]  # fmt: skip
+              for n, width in itertools.islice(itertools.product(range(5, 60), range(2, 10)), count)]
     found = peaks(lambda setup=setup: pl.sweep([setup], 2, engine="jax", progress=False) for setup in setups)
     kept = max(jax_engine.compiled.cache_parameters()["maxsize"], starts.starter.cache_parameters()["maxsize"])
     return {"programs": count} | judged("programs", found, kept, start)
@@ -129,7 +129,7 @@ def main() -> int:
             said = trial()
             good &= said.get("flat", True)
             print(json.dumps(said) if options.json else
-                  "\n  ".join(f"{name}: {value}" for name, value in said.items()), flush=True)  # fmt: skip
+                  "\n  ".join(f"{name}: {value}" for name, value in said.items()), flush=True)
     return 0 if good else 1
 
 

@@ -41,7 +41,7 @@ def cells(count: int) -> list[pl.Setup]:
         pl.Setup(pl.Parity(30, 3), pl.Learner(pl.MLP(width), optimiser=pl.SGD(float(lr)), batch=batch),
                  pl.Protocol(20_000, eval_size=1024))
         for width in (8, 10, 16, 32) for batch in (16, 32) for lr in rates
-    ]  # fmt: skip
+    ]
 
 
 def speedup(options: argparse.Namespace) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def drained(crew: crews.Crew, runs: int, setups: int = 1) -> tuple[int, float]:
 
 def processes(options: argparse.Namespace, workers: int, threads: int = 1) -> LocalCluster:
     return LocalCluster(n_workers=workers, threads_per_worker=threads, host="127.0.0.1", dashboard_address=None,
-                        security=None if options.plain else Security.temporary())  # fmt: skip
+                        security=None if options.plain else Security.temporary())
 
 
 def start(options: argparse.Namespace) -> dict[str, Any]:
@@ -143,7 +143,7 @@ def simulate(options: argparse.Namespace) -> dict[str, Any]:
     length = max(crews.BLOCK_SECONDS, options.workers / crews.BLOCKS_A_SECOND)
     run, runs = length / crews.FIRST_RUNS, options.blocks * crews.FIRST_RUNS
     with config.set({"distributed.worker.profile.enabled": False}), \
-            processes(options, 2, options.workers // 2) as cluster, Client(cluster) as client:  # fmt: skip
+            processes(options, 2, options.workers // 2) as cluster, Client(cluster) as client:
         _, seconds = drained(Sleepers(client, run, run), runs)
         few = min(options.blocks, 20_000)
         _, fastest = drained(Sleepers(client, 0.0), few)

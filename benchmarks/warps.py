@@ -127,7 +127,7 @@ def million() -> None:
         t_c = np.where(records.status == SOLVED, records.t_c, 10**9)
         quantiles = np.percentile(t_c, [10, 50]).tolist()
         show(runs=runs, seconds=total, **seconds, kernel=pool.kernel_seconds, model_steps=pool.model_steps,
-             solved=int(np.sum(records.status == SOLVED)), p10=quantiles[0], median=quantiles[1])  # fmt: skip
+             solved=int(np.sum(records.status == SOLVED)), p10=quantiles[0], median=quantiles[1])
 
 
 def others() -> None:

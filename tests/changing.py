@@ -55,7 +55,7 @@ PLACES = {
     "schedule": (pl.Parity(6, 2), pl.Learner(pl.MLP(3), optimiser=pl.SGD(schedule=schedule))),
     "all": (pl.Parity(6, 2, inputs=inputs),
             pl.Learner(pl.Network(make, forward), loss=loss, optimiser=pl.SGD(schedule=schedule))),
-}  # fmt: skip
+}
 PROTOCOL = pl.Protocol(max_steps=30, eval_every=10, eval_size=16)
 
 

@@ -47,7 +47,7 @@ def value(recipe: Any) -> Any:
     found = [value(item) for item in items]
     return {"list": lambda: found, "tuple": lambda: tuple(found), "dict": lambda: dict(enumerate(found)),
             "array": lambda: np.array(found, object), "set": lambda: {json.dumps(pair) for pair in enumerate(items)},
-            "function": lambda: closure(["closure", ["list", *items]])}[kind]()  # fmt: skip
+            "function": lambda: closure(["closure", ["list", *items]])}[kind]()
 
 
 def closure(recipe: Any) -> Any:

@@ -201,7 +201,7 @@ def test_records_survive_a_table_and_join_the_statistics_of_networks():
 def test_runs_that_were_refused_or_diverged_are_never_solved_however_few_samples_they_had():
     ends = [("solved", 40, "")] * 3 + [("refused", 31, "noisy")] * 3 + [("failed", 32, "diverged")] * 2
     rows = [Record("sgd", 9, 2, 0.1, run, status, samples, "examples", 0.1, None, 0.7, note)
-            for run, (status, samples, note) in enumerate(ends)]  # fmt: skip
+            for run, (status, samples, note) in enumerate(ends)]
     assert math.isinf(baselines.summarise(rows)[0]["median"])
     assert baselines.summarise(rows[:5])[0]["median"] == 40
 
@@ -235,7 +235,7 @@ def test_a_comparison_that_was_interrupted_goes_on_where_it_was(tmp_path, monkey
 def test_no_flipped_bit_changes_a_comparison(tmp_path):
     def compared():
         return [(row.run, row.status, row.samples) for row in baselines.compare([Parity(8, 2)], ["exhaustive"], 2,
-                                                                                out=tmp_path)]  # fmt: skip
+                                                                                out=tmp_path)]
 
     first = compared()
     (path,) = (tmp_path / "kept").iterdir()
@@ -284,11 +284,11 @@ def test_a_figure_draws_each_problem_by_itself():
     axes = baselines.comparison_plot(records).axes[0]
     assert [text.get_text() for text in axes.get_yticklabels()] == [
         "exhaustive, k 2, noise 0", "exhaustive, k 2, noise 0, support 3 7", "exhaustive, k 3, noise 0",
-        "exhaustive, k 2, noise 0.1"]  # fmt: skip
+        "exhaustive, k 2, noise 0.1"]
     points = [line.get_xdata() for line in axes.lines if line.get_marker() == "o"]
     assert [sorted(drawn) for drawn in points] == [sorted(r.samples for r in records[i : i + 2]) for i in (0, 2, 4, 6)]
     records += baselines.compare([Parity(8, 2), Parity(8, support=(3, 7))], ["exhaustive"], runs=2)
     several = baselines.comparison_plot([r for r in records if (r.k, r.noise) == (2, 0)])
     curves = [line for line in several.axes[0].lines if not line.get_label().startswith("_")]
     assert {line.get_label(): list(line.get_xdata()) for line in curves} == {
-        "exhaustive": [8, 9], "exhaustive, support 3 7": [8, 9]}  # fmt: skip
+        "exhaustive": [8, 9], "exhaustive, support 3 7": [8, 9]}

@@ -25,7 +25,7 @@ class Config(Structure):
         ("decay_plain", c_float), ("sample", c_int64), ("replacement", c_int32), ("eval_every", c_int64),
         ("eval_size", c_int64), ("eval_fresh", c_int32), ("allowed_errors", c_int64), ("consecutive", c_int32),
         ("layout", c_int32),
-    ]  # fmt: skip
+    ]
 
 
 class Weights(Structure):
@@ -36,14 +36,14 @@ class Run(Structure):
     _fields_ = [
         ("tag", c_int64), ("key", c_uint32 * 2), ("lr", c_float), ("noise", c_float), ("flip", c_uint32),
         ("max_steps", c_int64), ("mask", POINTER(c_uint32)), ("start", Weights),
-    ]  # fmt: skip
+    ]
 
 
 class Record(Structure):
     _fields_ = [
         ("tag", c_int64), ("status", c_int32), ("t_c", c_int64), ("steps", c_int64), ("accuracy", c_double),
         ("loss", c_double),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -77,14 +77,14 @@ def pointer(data, kind=c_float):
 def config(cfg):
     widths = np.array([*cfg.get("below", []), cfg["width"]], np.int32)
     alike = ("batch", "decay_coupled", "decay_plain", "sample", "replacement", "eval_every", "eval_size", "eval_fresh",
-             "allowed_errors", "consecutive")  # fmt: skip
+             "allowed_errors", "consecutive")
     return Config(
         family=FAMILIES.index(cfg["family"]), inputs=cfg["n"], layers=len(widths), widths=pointer(widths, c_int32),
         bias=cfg.get("bias", True), activation=KINDS.index(cfg["activation"]), loss=LOSS_KINDS.index(cfg["loss"]),
         layout=LAYOUTS.index(cfg["layout"]), **{name: cfg[name] for name in alike},
         **{name: floats(cfg[name]) for name in ("activation_params", "loss_params", "rates")},
         schedule=floats(cfg["schedule"] and cfg["schedule"].factors),
-    )  # fmt: skip
+    )
 
 
 def weights(run):
@@ -170,7 +170,7 @@ def test_the_c_interface_names_the_instruction_sets(library):
         (dict(rates=Floats(None, 2)), "floats"), (dict(rates=floats([1.0])), "rates"),
         (dict(schedule=Floats(None, -1)), "floats"),
     ],
-)  # fmt: skip
+)
 def test_the_c_interface_refuses_in_a_line(library, changes, says):
     given = config(COMMON)
     assert library.paritylab_refusal(byref(given)) is None

@@ -19,6 +19,7 @@ from paritylab.cli import main
 from paritylab.errors import InvalidInput
 from paritylab.papers.barak2022 import campaign
 from paritylab.running import merging, offload
+from paritylab.running.tasks import from_text
 from paritylab.statistics import percentile, percentile_interval
 from paritylab.statistics.fractions import share_interval
 from paritylab.storage.counts import Counted, Counts, CountTask
@@ -38,7 +39,7 @@ def records(runs: list[tuple[int, int]]) -> Records:
 def same(left: Counts, right: Counts) -> bool:
     numbers = ("censored", "diverged", "steps", "runs")
     return (np.array_equal(left.t_c, right.t_c) and np.array_equal(left.solved, right.solved)
-            and all(getattr(left, name) == getattr(right, name) for name in numbers))  # fmt: skip
+            and all(getattr(left, name) == getattr(right, name) for name in numbers))
 
 
 @given(RUNS, RUNS)
@@ -133,7 +134,7 @@ def test_damaged_counts_are_noted_and_made_again(tmp_path, capsys, monkeypatch):
     files = sorted((tmp_path / "campaign").glob("counts-*.npz"))
     kept = [load_arrays(path) for path in files]
     wounds = (lambda data: data[:40], lambda data: b"", lambda data: data[:90] + b"\xff" + data[91:],
-              lambda data: files[-1].read_bytes())  # fmt: skip
+              lambda data: files[-1].read_bytes())
     for path, wound in zip(files, wounds, strict=False):
         path.write_bytes(wound(path.read_bytes()))
     with warnings.catch_warnings():
@@ -176,7 +177,7 @@ def test_exported_work_done_elsewhere_completes_the_campaign(tmp_path, capsys, m
     work, there, out = tmp_path / "work.json", tmp_path / "there", tmp_path / "out"
     assert main([*SMALL, "--out", str(out), "--export", str(work)]) == 0
     assert json.loads(capsys.readouterr().out)["runs"] == 3000
-    tasks = offload.from_text(work.read_text())
+    tasks = from_text(work.read_text())
     assert all(isinstance(task, CountTask) for task in tasks)
     monkeypatch.setattr(engines, "on_gpu", lambda: True)  # several at a time, in threads
     assert sum(left for _, left in offload.done_batches(offload.batches_of(tasks), there, 2)) == 0

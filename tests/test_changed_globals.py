@@ -19,7 +19,8 @@ import pytest
 import paritylab as pl
 from paritylab import engines
 from paritylab.errors import InvalidInput
-from paritylab.running import luggage, tracing
+from paritylab.functions import tracing
+from paritylab.running import luggage
 
 FRESH = """
 import json, sys
@@ -33,7 +34,7 @@ print(json.dumps([changing.measured(sys.argv[3]), changing.drawn(sys.argv[3]) if
 def in_a_fresh_process(*arguments):
     """Programs that were compiled here need not be compiled there."""
     environment = {**os.environ, "JAX_COMPILATION_CACHE_DIR": jax.config.jax_compilation_cache_dir,
-                   "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2"}  # fmt: skip
+                   "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2"}
     command = [sys.executable, "-W", "ignore", "-c", FRESH, str(Path(__file__).parent), *arguments]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout)
@@ -94,7 +95,7 @@ def test_a_cache_forgets_what_was_made_with_an_object_that_has_changed():
 
     scales = [[1.0], [1.0]]
     first, second = (pl.Setup(pl.Parity(6, 2), pl.Learner(loss=lambda f, y, scale=scale: scale[0] * f * y))
-                     for scale in scales)  # fmt: skip
+                     for scale in scales)
     assert tracing.current(made, [first]).setups[0] is first
     assert tracing.current(made, [second]).setups[0] is first
     scales[0][0] = 2.0

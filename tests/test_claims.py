@@ -16,6 +16,7 @@ from paritylab.claims.verdicts import Check, at_least, at_most, between, finite,
 from paritylab.cli import main
 from paritylab.errors import InvalidInput
 from paritylab.running import offload
+from paritylab.running.tasks import Task, from_text, to_text
 from paritylab.storage.kept import KeptWarning
 
 FAST = "barak2022.fig2-left"
@@ -146,12 +147,12 @@ def test_a_chain_with_a_goal_ends_where_it_is_reached(tmp_path):
     lab = Lab("quick", tmp_path)
     results = lab.chains({"a": [hard, easy, easy], "b": [hard, hard]}, 10, until=0.2)
     assert {name: len(found) for name, found in results.items()} == {"a": 2, "b": 2}
-    plan: list[offload.Task] = []
+    plan: list[Task] = []
     more = {"a": [hard, easy, setup(9)], "b": [hard, setup(9)]}
     with pytest.raises(Planned):
         Lab("quick", tmp_path, plan=plan).chains(more, 10, until=0.2)
     assert [(task.chain, task.until) for task in plan] == [("b", 0.2)]  # the other is known to end before
-    assert offload.from_text(offload.to_text(plan)) == plan
+    assert from_text(to_text(plan)) == plan
 
 
 def test_a_dear_chain_reaches_as_far_as_its_records_or_its_end(tmp_path):
@@ -169,14 +170,14 @@ def test_a_dear_chain_reaches_as_far_as_its_records_or_its_end(tmp_path):
 
 
 def test_planned_work_done_elsewhere_completes_the_trial(tmp_path, capsys):
-    plan: list[offload.Task] = []
+    plan: list[Task] = []
     curves = {"a": [setup(), setup(20, 5, max_steps=20), setup(9)]}
     with pytest.raises(Planned):
         Lab("quick", tmp_path, plan=plan).chains(curves, 10)
     assert [task.chain for task in plan] == ["a"] * 3
     there = tmp_path / "there"
     there.mkdir()
-    assert offload.work(offload.from_text(offload.to_text(plan)), there) == 0
+    assert offload.work(from_text(to_text(plan)), there) == 0
     assert len(list(there.glob("*.npz"))) == 2  # the chain ended with the second
     assert main(["merge", str(there), "--out", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["added"] == 20
@@ -186,8 +187,8 @@ def test_planned_work_done_elsewhere_completes_the_trial(tmp_path, capsys):
 
 
 def test_tasks_that_share_programs_or_chains_go_to_one_process():
-    tasks = [offload.Task(setup(n, k), 0, 5, f"k={k}") for n in (8, 9) for k in (2, 3)]
-    tasks.append(offload.Task(setup(10, 2), 0, 5))
+    tasks = [Task(setup(n, k), 0, 5, f"k={k}") for n in (8, 9) for k in (2, 3)]
+    tasks.append(Task(setup(10, 2), 0, 5))
     batches = offload.batches_of(tasks)
     assert [len(batch) for batch in batches] == [4, 1]
     assert [task.setup.problem.n for task in batches[0]] == [8, 8, 9, 9]
@@ -195,7 +196,7 @@ def test_tasks_that_share_programs_or_chains_go_to_one_process():
 
 def test_a_file_that_holds_no_tasks_is_refused():
     with pytest.raises(InvalidInput, match="not a file of tasks"):
-        offload.from_text("[]")
+        from_text("[]")
 
 
 # --- evidence and commands ----------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from paritylab.theory.abbe2024 import leap_target
 
 TRAINING = ("fig1-left", "fig1-right", "fig3-left", "fig3-right", "fig4-left", "fig4-right", "fig5", "fig7-left",
             "fig7-right", "fig8-left", "fig8-right", "almost-full", "summary-exp1", "summary-exp2", "summary-exp3",
-            "open-threshold", "open-gal-predicts", "open-other-losses")  # fmt: skip
+            "open-threshold", "open-gal-predicts", "open-other-losses")
 
 
 class Pretended(Lab):
@@ -125,7 +125,7 @@ def test_curves_that_agree_in_a_variable_have_no_spread_in_it() -> None:
     sigmas, dimensions = np.geomspace(0.01, 2, 30), (10, 20, 40)
     accuracy = {(d, float(s)): np.array([0.5 + 0.5 / (1 + (s * d) ** 2)]) for d in dimensions for s in sigmas}
     by = {power: predictions.spread(accuracy, {(d, s): math.log10(s * d**power) for d, s in accuracy})
-          for power in (0.0, 0.5, 1.0)}  # fmt: skip
+          for power in (0.0, 0.5, 1.0)}
     assert by[1.0] < 0.01 < by[0.5] < by[0.0]
 
 

@@ -27,7 +27,7 @@ def test_the_last_check_at_chance_lies_before_the_solution():
         [0.5, 0.6, 1.0, 0.5, 1.0],  # back at chance after it was solved
         [0.5, 0.5, 0.5, 0.5, 0.5],  # never solved
         [0.5, 0.7, math.nan, math.nan, math.nan],  # diverged
-    ]))  # fmt: skip
+    ]))
     assert found.tolist() == [2, 0, 4, 0]
 
 

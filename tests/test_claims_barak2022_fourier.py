@@ -16,7 +16,7 @@ from paritylab.setups.networks.activations import activation
 from paritylab.theory.majority import sign_gradient
 
 CLAIMS = ["fig11", "fig12-left", "fig12-right", "lemma1-majority", "lemma2-gradients", "prop5", "c6-noise-scaling",
-          "c7-zero-gradient", "fig18", "thm6-kernels", "c6-gaussian-elimination"]  # fmt: skip
+          "c7-zero-gradient", "fig18", "thm6-kernels", "c6-gaussian-elimination"]
 
 
 @pytest.mark.parametrize("name", CLAIMS)

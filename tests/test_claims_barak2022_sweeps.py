@@ -18,7 +18,7 @@ from paritylab.storage.records import Records
 
 CLAIMS = ["fig1-left", "fig6-row1", "fig6-row2", "fig6-row3", "fig6-row4", "fig17", "robust-space", "less-robust",
           "loss-interchangeable", "c7-deep-quadratic", "c7-sanity", "c2-bias-needed", "d1-low-degree-fails",
-          "d2-weak-to-strong", "fig16", "fig2-center"]  # fmt: skip
+          "d2-weak-to-strong", "fig16", "fig2-center"]
 
 
 @pytest.mark.parametrize("name", CLAIMS)
@@ -160,7 +160,7 @@ def test_percentiles_of_few_runs_are_as_often_infinite_as_the_binomial_law_says(
 
 
 @pytest.mark.parametrize(("solved", "printed", "chance"), [(1.0, 100, 1.0), (1.0, 96, 0.0), (0.5, 48, 1.0),
-                                                           (0.5, 0, 2 * 0.5**25), (0.5, 100, 2 * 0.5**25)])  # fmt: skip
+                                                           (0.5, 0, 2 * 0.5**25), (0.5, 100, 2 * 0.5**25)])
 def test_how_likely_a_printed_percentage_is(solved, printed, chance):
     runs = records(*[10.0 if i < 1000 * solved else math.inf for i in range(1000)])
     repeat = repeats.Repeat(Result(Setup(Parity(8, 2)), "lanes", 0, runs, 0.0))

@@ -11,7 +11,7 @@ from paritylab.papers.barak2022 import disjoint, disjoint_flow, two_stage
 from paritylab.theory.two_stage import Layer
 
 CLAIMS = ["fig5-left", "fig5-right", "thm7-gradient-flow", "cor11", "cor12", "lemma5", "lemma6", "thm8-adaptive-sgd",
-          "thm4-two-stage", "lemma4-features"]  # fmt: skip
+          "thm4-two-stage", "lemma4-features"]
 
 
 @pytest.mark.parametrize("name", CLAIMS)

@@ -36,7 +36,7 @@ from distributed.comm import get_address_host_port
 
 SETUP = pl.Setup(pl.Parity(12, 2), pl.Learner(optimiser=pl.SGD(0.3), batch=8), pl.Protocol(2000, eval_size=128))
 MEASURE = ["measure", "--n", "12", "--k", "2", "--lr", "0.3", "--batch", "8", "--max-steps", "2000", "--eval-size",
-           "128", "--runs", "40", "--json"]  # fmt: skip
+           "128", "--runs", "40", "--json"]
 linux = pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs /proc")
 
 # Asks a process of Dask who it is; where that is answered, any function can be run. As another user if allowed to.
@@ -180,7 +180,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Pat
     cluster = LocalCluster(
         n_workers=1, threads_per_worker=1, processes=False, host="127.0.0.1", protocol="tls://",
         security=clusters._kept_credentials(folder), dashboard_address="127.0.0.1:0", silence_logs=50,
-    )  # fmt: skip
+    )
     with cluster:
         yield cluster.scheduler_address, folder
 
@@ -216,11 +216,11 @@ def same(first: Records, second: Records) -> bool:
     ("plain", "perhaps it wants tls://"),
     ("required", "encryption required by Dask configuration"),
     ("gone", "Timed out trying to connect"),
-])  # fmt: skip
+])
 def test_a_scheduler_that_cannot_be_used_is_refused_in_one_line(
     settings: str, says: str, guarded: tuple[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     address, folder = guarded
     monkeypatch.setattr(clusters, "CONNECT_SECONDS", 1)
     more: dict[str, str] = {}

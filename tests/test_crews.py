@@ -125,7 +125,7 @@ def test_a_cell_whose_function_fails_is_named_and_the_others_go_on(hands: module
 @pytest.mark.parametrize("arguments", [
     ["--workers", "2", "--scheduler", "tcp://127.0.0.1:1"], ["--workers", "0"], ["--dry-run"],
     ["--slurm", "colour=red", "--dry-run"], ["--slurm", "nothing"],
-])  # fmt: skip
+])
 def test_wrong_options_are_refused_in_one_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["measure", "--runs", "1", *arguments]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1

@@ -203,7 +203,7 @@ def test_the_start_alone_and_a_schedule(engine):
         ({"steps": 10, "every": 5, "engine": "lane"}, "did you mean 'lanes'"),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_what_cannot_be_recorded_is_refused_in_one_line(options, says):
     with pytest.raises(InvalidInput, match=says) as caught:
         curves(SMALL, **options)

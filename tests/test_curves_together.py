@@ -17,13 +17,14 @@ from paritylab.engines import choose, lanes
 from paritylab.engines.curves import SERIES, curves, curves_each
 from paritylab.errors import InvalidInput
 from paritylab.running import offload
+from paritylab.running.tasks import CurveTask, Task, from_text, to_text
 from paritylab.setups import inits
 from paritylab.storage.kept import KeptWarning
 from paritylab.theory.abbe2024 import LEAP_TERMS, leap_target
 
 built = pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
 SMALL = pl.Setup(pl.Parity(8, 2, sample=60), pl.Learner(pl.MLP(16), optimiser=pl.SGD(0.2), batch=16),
-                 pl.Protocol(eval_size=256))  # fmt: skip
+                 pl.Protocol(eval_size=256))
 
 
 def deep(init: str, lr: float = 0.05) -> pl.Setup:
@@ -107,13 +108,13 @@ def test_the_released_code_divides_by_the_sample_variance(law: str, variance: fl
 @pytest.mark.long
 def test_curves_of_another_machine_are_used_as_if_made_here(tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
-    plan: list[offload.Task | offload.CurveTask] = []
+    plan: list[Task | CurveTask] = []
     with pytest.raises(Planned):
         Lab("quick", here, plan=plan).curves_each([deep("rademacher"), deep("gaussian")], 20, 10, 2)
-    assert [type(task) for task in plan] == [offload.CurveTask] * 2
-    assert offload.from_text(offload.to_text(plan)) == plan
+    assert [type(task) for task in plan] == [CurveTask] * 2
+    assert from_text(to_text(plan)) == plan
     assert len(offload.batches_of(plan)) == 1
-    assert offload.work(offload.from_text(offload.to_text(plan)), there) == 0
+    assert offload.work(from_text(to_text(plan)), there) == 0
     assert main(["merge", str(there), "--out", str(here)]) == 0
     lab = Lab("quick", here, progress=False)
     found = lab.curves_each([deep("rademacher"), deep("gaussian")], 20, 10, 2)

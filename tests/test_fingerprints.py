@@ -346,7 +346,7 @@ def test_a_name_stands_for_a_function_in_every_place():
 
 def test_networks_transformations_and_what_a_function_uses_may_have_names():
     first = with_learner(network=pl.named("net v1", Holding(LOCK)), optimiser=pl.Optax(
-        1.0, transformation=pl.named("rule v1", optax.sgd(0.1))))  # fmt: skip
+        1.0, transformation=pl.named("rule v1", optax.sgd(0.1))))
     assert first.functions == ["net v1", "rule v1"]
     first.check()
     lock = pl.named("lock", LOCK)

@@ -67,7 +67,7 @@ def mine(tmp_path, monkeypatch):
 READERS = {
     "plain": "mine.P", "through": "mine.P", "nested": "mine.P", "table": "mine.TABLE", "attribute": "mine.helpers.Q",
     "deeper": "mine.helpers.deep.R", "renamed": "mine.helpers.deep.R", "local": "mine.helpers.deep.R",
-}  # fmt: skip
+}
 
 
 def change(mine, path, value):

@@ -23,7 +23,7 @@ SPECS = [
     "torch", "xavier", "kaiming", "sign", "uniform", "rademacher", "gaussian", "perturbed-rademacher:0.1",
     "perturbed-rademacher:1.5", "uniform-perturbed:0.3", "sparse-rademacher:0.4", "discrete:-2,-1,1,2",
     "discrete:-1,3,4", "discrete:0,1", "sphere", "sphere:2.5",
-]  # fmt: skip
+]
 SAMPLES = 200_000
 SEED = 17
 
@@ -225,10 +225,10 @@ built = pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was
 NETWORKS = {"mlp": (pl.MLP(10), 30), "smallest": (pl.MLP(1), 1), "wide": (pl.MLP(33), 50),
             "deep": (pl.MLP((5, 3)), 9), "without output bias": (pl.MLP(4, output_bias=False), 6),
             "without biases": (pl.MLP(4, bias=False), 6), "neuron": (pl.Neuron("relu"), 17),
-            "polynet": (pl.PolyNet(3), 40)}  # fmt: skip
+            "polynet": (pl.PolyNet(3), 40)}
 BY_WORDS = ("torch", "sign", "xavier", "uniform", "rademacher", "fixed:7 torch")
 CASES = long_but([f"torch, {name}" for name in NETWORKS] + [f"{spec}, mlp" for spec in BY_WORDS[1:]],
-                 "torch, mlp", "torch, deep", "torch, without output bias")  # fmt: skip
+                 "torch, mlp", "torch, deep", "torch, without output bias")
 
 
 def bitwise_equal(left, right) -> bool:

@@ -33,7 +33,7 @@ def alike(found: Any, wanted: Any) -> bool:
     if not isinstance(wanted, dict) or found is None or found.keys() != wanted.keys():
         return found == wanted
     return all(np.array_equal(found[name], value, equal_nan=value.dtype.kind == "f") and
-               found[name].dtype == value.dtype for name, value in wanted.items())  # fmt: skip
+               found[name].dtype == value.dtype for name, value in wanted.items())
 
 
 def flips(data: bytes) -> Iterator[bytes]:

@@ -25,7 +25,7 @@ ACTIVATIONS = [
     "relu", "relu6", "clipped-relu", "clipped-relu:2.5", "power:1", "power:2", "power:5", "zigzag:1", "zigzag:2",
     "zigzag:3", "infinite-zigzag:2", "infinite-zigzag:3", "oscillating:1", "oscillating:3", "oscillating:4",
     "sinusoid:2", "sinusoid:3,2", "sinusoid:2.5,0.5", "gelu", "tanh",
-]  # fmt: skip
+]
 LOSSES = ["hinge", "hinge:0.3", "hinge:0", "square", "logistic", "logistic:2.5", "correlation", "l1"]
 GRID = np.arange(-64, 65, dtype=np.float32) / 8  # holds every kink: 0, 1, 2.5, 6 and the whole numbers
 

@@ -77,7 +77,7 @@ SETUP = pl.Setup(pl.Parity(5, 2), protocol=pl.Protocol(max_steps=1, eval_size=8)
     lambda: pl.alignment("gaussian", d=10**6, method="monte-carlo", inputs=10**9),
     lambda: baselines.compare([pl.Parity(5, 2)], ["exhaustive"], runs=10**9),
     lambda: baselines.learn("low-degree", pl.Parity(10**5, 1), samples=10**7),
-], ids=["sweep", "numbers", "race", "points", "points of runs", "inputs", "compare", "samples"])  # fmt: skip
+], ids=["sweep", "numbers", "race", "points", "points of runs", "inputs", "compare", "samples"])
 def test_the_same_is_refused_in_python(act, little):
     with pytest.raises(InvalidInput, match=r"of memory, and there are 4.0 GB; allowed: .* up to"):
         act()

@@ -116,7 +116,7 @@ def test_a_percentile_is_the_first_step_by_which_that_share_is_solved(runs, q):
     if not summary(records).horizons_differ:
         return
     expected = [step for step, unsolved in aalen_johansen(records).items()
-                if unsolved <= 1 - Fraction(q, 100) and step in records.t_c]  # fmt: skip
+                if unsolved <= 1 - Fraction(q, 100) and step in records.t_c]
     value = percentile(records.t_c, records.status, q, records.steps)
     assert value == (expected[0] if expected else math.inf)
     low, high = percentile_interval(records.t_c, records.status, q, steps=records.steps)
@@ -166,7 +166,7 @@ def test_without_diverged_runs_curve_and_comparison_are_those_of_scipy():
     generator = np.random.default_rng(4)
     one, two = (sample(seen(40, generator), random_horizons(40, generator)) for _ in range(2))
     data = [stats.CensoredData.right_censored(np.where(r.status == SOLVED, r.t_c, r.steps), r.status != SOLVED)
-            for r in (one, two)]  # fmt: skip
+            for r in (one, two)]
     theirs, mine = stats.ecdf(data[0]).sf, survival(one)
     np.testing.assert_allclose(mine.unsolved, theirs.probabilities, atol=1e-13)
     band = theirs.confidence_interval(method="log-log")
@@ -194,7 +194,7 @@ def test_a_law_is_fitted_to_medians_of_runs_that_were_not_followed_equally_long(
     """Medians 100, 200, 400; as infinite, early censored runs would make them larger. False alarms: 1e-6."""
     generator = np.random.default_rng(6)
     samples = [sample(np.ceil(generator.exponential(scale / math.log(2), 2000)).astype(int),
-                      np.where(np.arange(2000) % 2, scale // 2, 20 * scale)) for scale in (100, 200, 400)]  # fmt: skip
+                      np.where(np.arange(2000) % 2, scale // 2, 20 * scale)) for scale in (100, 200, 400)]
     fit = power_law_fit_runs([1, 2, 4], samples, resamples=200, level=1 - 1e-2)
     assert fit.power.exponent_interval[0] < 1 < fit.power.exponent_interval[1]
     assert fit.power.prefactor == pytest.approx(100, rel=0.2)

@@ -35,11 +35,11 @@ DEFAULTS = dict(
     loss="hinge", loss_params=[1.0], schedule=None, rates=(1.0, 1.0), decay_coupled=0.0, decay_plain=0.0,
     sample=0, replacement=True, eval_every=10, eval_size=64, eval_fresh=False,
     allowed_errors=0, consecutive=1, keep_params=True, threads=1, isa="auto", layout="auto",
-)  # fmt: skip
+)
 ACTIVATIONS = [
     ("clip", [INF]), ("clip", [0.7]), ("power", [1]), ("power", [3]), ("zigzag", [2]), ("zigzag", [3]),
     ("triangle", [3]), ("polynomial", [0.1, -0.5, 0.3, 0.2]), ("sinusoid", [1.3, 2.0]), ("gelu", []),
-]  # fmt: skip
+]
 LOSSES = [("hinge", [0.8]), ("square", []), ("logistic", [1.5]), ("correlation", []), ("l1", [])]
 
 # --- the kernel ----------------------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ def lone_neurons(z, lr, **options):
         tag=np.arange(count), key=np.zeros((count, 2), np.uint32), W=np.zeros((count, 1, 1), np.float32),
         b=z[:, None], u=zeros[:, None], c=zeros, lr=np.full(count, lr, np.float32), tau=zeros,
         flip=np.zeros(count, np.uint32), mask=words, max_steps=np.ones(count, np.int64),
-    )  # fmt: skip
+    )
     got = pool.advance(10)
     return got["loss"], got["b"][:, 0]
 
@@ -351,7 +351,7 @@ def test_divergence_is_seen(layout):
         dict(family="polynet", below=[3], rates=[1.0] * 3), dict(sample=-1),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_bad_configurations_are_refused(options):
     with pytest.raises(ValueError):
         _lanes.Pool(**DEFAULTS | options)
@@ -372,7 +372,7 @@ def test_bad_runs_are_refused():
     ("trace", "options"),
     [(([], 1, False), {}), (([3, 3], 1, False), {}), (([-1, 3], 1, False), {}), (([0, 3], 0, False), {}),
      (([0, 3], 1, True), dict(sample=0))],
-)  # fmt: skip
+)
 def test_bad_traces_are_refused(trace, options):
     with pytest.raises(ValueError, match="trace"):
         _lanes.Pool(**DEFAULTS | options, trace=trace)

@@ -114,7 +114,7 @@ def test_the_largest_evaluation_counts_every_error(layout):
         dict(below=[2**14], width=2**14, rates=[1.0] * 3),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_sizes_beyond_the_limits_are_refused(options):
     with pytest.raises(ValueError, match=r"expected|too (large|many)"):
         _lanes.Pool(**DEFAULTS | options)

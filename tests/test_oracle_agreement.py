@@ -175,7 +175,7 @@ def update_history(setup: pl.Setup):
 
 SHORT = ("mlp relu", "neuron zigzag:3", "mlp sinusoid:2", "polynet hinge", "mlp square", "neuron logistic:2", "batch 1",
          "two words", "label noise", "finite sample", "gradient noise", "weight decay", "frozen first layer",
-         "schedule", "deep", "deep, no biases", *JAX_ONLY)  # fmt: skip
+         "schedule", "deep", "deep, no biases", *JAX_ONLY)
 
 
 @pytest.mark.parametrize("name", long_but([*CASES, *JAX_ONLY], *SHORT))
@@ -188,7 +188,7 @@ def test_an_update_of_the_jax_engine_follows_the_oracle(name):
     "name", long_but(["mlp relu", "polynet hinge", "two words", "label noise", "finite sample", "gradient noise",
                       "schedule", "sample with replacement and noise", "transformer with adam"],
                      "mlp relu", "sample with replacement and noise")
-)  # fmt: skip
+)
 def test_the_jax_engine_follows_the_oracle(name):
     setup = (CASES | JAX_ONLY)[name]
     assert_follows_oracle(setup, engine_history(setup, engine="jax"))

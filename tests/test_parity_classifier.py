@@ -167,7 +167,7 @@ def test_the_sparsest_parity_is_that_of_brute_force():
         x = generator.integers(0, 2, (rows, n)).astype(bool)
         y = (x @ generator.integers(0, 2, n) + generator.integers(2)) % 2 == 1
         fits = [set(support) for size in range(n + 1) for support in itertools.combinations(range(n), size)
-                if len(set((x[:, list(support)].sum(axis=1) + y) % 2)) == 1]  # fmt: skip
+                if len(set((x[:, list(support)].sum(axis=1) + y) % 2)) == 1]
         least = min(map(len, fits))
         found = sparsest.sparsest(x, y, generator)
         assert set(found.support) in fits

@@ -58,7 +58,7 @@ def unencoded(tree: ast.AST) -> Iterator[ast.Call]:
 def test_text_files_are_read_and_written_in_a_said_encoding() -> None:
     assert [call.lineno for call in unencoded(ast.parse("open('a', 'rb')\npath.read_text()\nopen('a')"))] == [2, 3]
     found = [f"{path.relative_to(PACKAGE)}:{call.lineno}" for path in PACKAGE.rglob("*.py")
-             for call in unencoded(ast.parse(path.read_text(encoding="utf-8")))]  # fmt: skip
+             for call in unencoded(ast.parse(path.read_text(encoding="utf-8")))]
     assert found == []
 
 

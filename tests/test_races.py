@@ -138,7 +138,7 @@ GRIDS = {
     ("name", "engine"),
     [*(pytest.param(name, "jax", marks=pytest.mark.long) for name in ("slow first", "diverging", "long checks")),
      *(pytest.param(name, "lanes", marks=NATIVE) for name in GRIDS)],
-)  # fmt: skip
+)
 def test_a_race_has_the_answer_of_the_exhaustive_sweep(name, engine):
     for seed in range(2 if engine == "jax" else 10):
         results = sweep(GRIDS[name], runs=21, seed=seed, engine=engine)
@@ -253,7 +253,7 @@ def test_a_race_says_everything_in_plain_json():
     ("arguments", "says"),
     [({"runs": 0}, "at least one run"), ({"q": 101}, "between 0 and 100"), ({"seed": -1}, "seed must be in"),
      ({"engine": "lane"}, "did you mean 'lanes'"), ({"runs": range(-3, 2)}, "at least 0")],
-)  # fmt: skip
+)
 def test_impossible_races_are_refused(arguments, says):
     with pytest.raises(InvalidInput, match=says):
         race(SETUPS, **{"engine": "jax", **arguments})

@@ -22,7 +22,7 @@ from paritylab.storage.records import CENSORED, DIVERGED, SOLVED, STATUSES, Reco
 
 built = pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
 few = settings(max_examples=20, deadline=None, derandomize=True, database=None,
-               suppress_health_check=[HealthCheck.too_slow])  # fmt: skip
+               suppress_health_check=[HealthCheck.too_slow])
 
 
 def assert_consistent(setup: pl.Setup, records: Records, params=None) -> None:
@@ -121,7 +121,7 @@ setups = st.builds(
     st.builds(pl.Protocol, max_steps=st.integers(1, 20), eval_every=numbers, eval_size=st.integers(1, 40),
               threshold=st.sampled_from([0.3, 0.5, 0.9, 1.0]), fresh=st.booleans()),
     st.sampled_from(["torch", "rademacher"]),
-)  # fmt: skip
+)
 
 
 @built

@@ -64,7 +64,7 @@ def test_the_server_listens_on_loopback_and_shows_the_site(server):
     for name, kind in {"/docs/": "text/html", "/docs/index.html?x=1": "text/html", "/assets/site.css": "text/css",
                        "/assets/site.js": "text/javascript", "/evidence/barak2022.fig3.json": "application/json",
                        "/evidence/barak2022.fig3.svg": "image/svg+xml", "/data/atlas.csv": "text/csv",
-                       "/docs/theory/alignment.html": "text/html"}.items():  # fmt: skip
+                       "/docs/theory/alignment.html": "text/html"}.items():
         status, headers, body = ask(server, name)
         assert (status, headers.get_content_type()) == (200, kind), name
         assert len(body) == int(headers["Content-Length"]) > 0
@@ -86,7 +86,7 @@ def test_no_method_gets_past_another_host_name(server, method, path):
         ("::1", False), ("[::1].evil.example", False), ("0.0.0.0", False), ("localhost evil.example", False),
         (("localhost", "evil.example"), False), (("evil.example", "localhost"), False),
     ],
-)  # fmt: skip
+)
 def test_only_names_of_this_machine_are_answered(server, host, allowed):
     assert ask(server, host=host)[0] == (200 if allowed else 403)
 
@@ -125,7 +125,7 @@ def test_head_is_get_without_the_body(server, path):
         "/.0123abcd.tmp", "/old~", "/figures/figure.svg", "/store/", "http://127.0.0.1/secret.txt", "*", "index.html",
         "/etc/passwd", "/~root/", "/api/", "/api/live.json/", "/INDEX.HTML", "/%252e%252e/secret.txt",
     ],
-)  # fmt: skip
+)
 def test_only_files_of_the_site_are_served(server, path):
     code, _, body = ask(server, path)
     assert code == 404
@@ -134,7 +134,7 @@ def test_only_files_of_the_site_are_served(server, path):
 
 def test_every_answer_forbids_what_the_pages_do_not_need(server):
     requests = (("/", "GET", "localhost"), ("/api/live.json", "HEAD", "localhost"), ("/nowhere", "GET", "localhost"),
-                ("/", "GET", "evil.example"), ("/", "POST", "localhost"))  # fmt: skip
+                ("/", "GET", "evil.example"), ("/", "POST", "localhost"))
     for request in requests:
         headers = ask(server, *request)[1]
         policy = headers["Content-Security-Policy"]

@@ -53,7 +53,7 @@ def pages(site):
 def test_all_pages_are_there_and_every_link_leads_somewhere(site, pages):
     top = {"index.html", "figure7.html", "alignment.html", "watch.html", "results.html"}
     docs = {f"docs/{name}.html" for name in ("index", "tutorial", "reference", "errata", "performance", "engines",
-                                             "theory/alignment")}  # fmt: skip
+                                             "theory/alignment")}
     assert top | docs | {f"{paper}.html" for paper in registry.PAPERS} <= set(pages)
     for name, page in pages.items():
         for link in page.links:
@@ -185,7 +185,7 @@ def hostile_out(tmp_path, monkeypatch):
     monkeypatch.setattr(content, "remarks", lambda: {claim.id: HOSTILE})
     entry = dict(evidence.shipped(claim.id)["quick"])
     entry |= {"note": HOSTILE, "numbers": {HOSTILE: 1.0}, "hardware": HOSTILE, "parameters": {HOSTILE: HOSTILE},
-              "checks": [dict(entry["checks"][0], name=HOSTILE, rule=HOSTILE)]}  # fmt: skip
+              "checks": [dict(entry["checks"][0], name=HOSTILE, rule=HOSTILE)]}
     for size in evidence.SIZES:
         save_document(evidence.local_directory(tmp_path, claim.id, size) / "result.json", entry | {"size": size})
     setup = json.loads(Setup(Parity(n=8, k=2)).to_json())

@@ -21,11 +21,11 @@ from paritylab.site import build, serve
 
 AXE = (Path(__file__).parent / "vendor" / "axe" / "axe.min.js").read_text(encoding="utf-8")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync")  # fmt: skip
+         "--disable-component-update", "--disable-sync")
 PAGES = ("index.html", "barak2022.html", "abbe2024.html", "glasgow2023.html", "daniely2020.html", "figure7.html",
          "alignment.html", "watch.html", "results.html", "docs/index.html", "docs/tutorial.html", "docs/reference.html",
          "docs/errata.html", "docs/reproduction.html", "docs/theory/alignment.html", "docs/theory/leaky.html",
-         "docs/engines.html", "docs/performance.html", "source/papers/barak2022/table.html")  # fmt: skip
+         "docs/engines.html", "docs/performance.html", "source/papers/barak2022/table.html")
 WITH_FORMULAS = ("docs/theory/alignment.html", "docs/theory/leaky.html")
 IN_BOTH = ("index.html", "barak2022.html", "figure7.html", "alignment.html", "watch.html", "docs/errata.html")
 
@@ -38,7 +38,7 @@ def chromium():
             for command in (["apt-get", "update"], ["apt-get", "install", "-y", "--no-install-recommends", "chromium"]):
                 with contextlib.suppress(OSError, subprocess.TimeoutExpired):
                     subprocess.run(command, capture_output=True, timeout=600, env=os.environ | {
-                        "DEBIAN_FRONTEND": "noninteractive"})  # fmt: skip
+                        "DEBIAN_FRONTEND": "noninteractive"})
     return shutil.which("chromium")
 
 
@@ -295,7 +295,7 @@ def test_every_recorded_run_can_be_scrubbed_and_played(page, root):
     for name in page.evaluate("[...document.getElementById('pick').options].map(option => option.value)"):
         page.select_option("#pick", name)
         page.wait_for_function(f"document.getElementById('command').textContent && location && '{name}'"
-                               " === document.getElementById('pick').value")  # fmt: skip
+                               " === document.getElementById('pick').value")
         page.wait_for_function("document.getElementById('step').textContent.startsWith('step 0 ')")
         pixels = "document.querySelector('.heat').toDataURL()"
         first = page.evaluate(pixels)
@@ -325,7 +325,7 @@ def test_the_live_page_shows_a_sweep(page, tmp_path):
     try:
         setup = Setup(Parity(n=8, k=2))
         jobs = [{"setup_id": setup.id, "setup": json.loads(setup.to_json()), "engine": "jax", "seed": 0, "first": 0,
-                 "runs": 20}]  # fmt: skip
+                 "runs": 20}]
         with status.Announcement(tmp_path / "store", jobs) as announcement:
             announcement.train([0])
             page.goto(f"http://127.0.0.1:{server.server_address[1]}/live.html")

@@ -29,7 +29,7 @@ from dask import config
 
 SETUP = pl.Setup(pl.Parity(12, 2), pl.Learner(optimiser=pl.SGD(0.3), batch=8), pl.Protocol(2000, eval_size=128))
 MEASURE = ["measure", "--n", "12", "--k", "2", "--lr", "0.3", "--batch", "8", "--max-steps", "2000", "--eval-size",
-           "128", "--runs", "40", "--json"]  # fmt: skip
+           "128", "--runs", "40", "--json"]
 posix = pytest.mark.skipif(sys.platform != "linux", reason="needs a shell and an interface called lo")
 
 # Jobs are processes. What Slurm would have been told is kept, and how private the credentials are.
@@ -64,7 +64,7 @@ def test_options_of_slurm_are_pairs_or_a_file(tmp_path: Path) -> None:
 def test_slurm_leaves_ctrl_c_alone() -> None:
     code = ("import pathlib, signal; from paritylab.running.clusters import slurm_script;"
             "before = signal.getsignal(signal.SIGINT); slurm_script({}, pathlib.Path('out'));"
-            "assert signal.getsignal(signal.SIGINT) is before")  # fmt: skip
+            "assert signal.getsignal(signal.SIGINT) is before")
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
@@ -74,7 +74,7 @@ def test_a_dry_run_prints_the_job_script_and_makes_nothing(tmp_path: Path, capsy
     assert main(["measure", *options]) == 0
     script = capsys.readouterr().out
     for line in ("#SBATCH -p gpu", "#SBATCH --gpus=1", "#SBATCH -t 00:30:00",
-                 f'#SBATCH --output="{tmp_path}/a folder, 100%%/slurm/%j.out"'):  # fmt: skip
+                 f'#SBATCH --output="{tmp_path}/a folder, 100%%/slurm/%j.out"'):
         assert line in script
     assert f"--tls-key '{out}/slurm/.credentials-.../key.pem'" in script
     assert "tls://SCHEDULER:8786" in script

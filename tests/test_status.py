@@ -105,7 +105,7 @@ def test_what_a_killed_process_left_is_not_shown(tmp_path: Path) -> None:
 def announced(store: Path, host: str = "elsewhere", **changes: Any) -> Path:
     """The file of a sweep on another machine."""
     told = {"setup_id": "feed", "setup": json.loads(setup(0.1).to_json()), "engine": "jax", "seed": 0, "first": 0,
-            "runs": 20, "known": 0, "state": "running", "ended": 5, "solved": 3}  # fmt: skip
+            "runs": 20, "known": 0, "state": "running", "ended": 5, "solved": 3}
     (store / status.FOLDER).mkdir(parents=True, exist_ok=True)
     path = store / status.FOLDER / "a.json"
     path.write_text(json.dumps({"pid": 12, "host": host, "started": time.time() - 9, "jobs": [told]} | changes))
@@ -115,7 +115,7 @@ def announced(store: Path, host: str = "elsewhere", **changes: Any) -> Path:
 ODD = st.one_of(
     st.none(), st.booleans(), st.integers(), st.integers(-(10**400), 10**400), st.floats(), st.text(max_size=5),
     st.sampled_from([[], {}, [[]], [{}], "\x1b[2J", "../..", -1, 0, 2**64, 1e308, {"type": 1}, {"network": {}}]),
-)  # fmt: skip
+)
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -168,7 +168,7 @@ def test_whatever_an_announcement_holds_it_is_shown_or_noted(data: Any, tmp_path
 @pytest.mark.parametrize(
     "content", [b"", b"\xff\xfe", b"\x80abc", b"[" * 10**5, b"1" * 5000, b"{}", b"[]", b"null", b'"text"', b"NaN",
                 b'{"pid": 1e999}', '{"pid": 1}'.encode("utf-16"), b"\x00" * 100]
-)  # fmt: skip
+)
 def test_what_is_no_announcement_is_noted_by_the_command_and_the_server(content: bytes, tmp_path: Path, capsys) -> None:
     announced(tmp_path / "store")
     (tmp_path / "store" / status.FOLDER / "b.json").write_bytes(content)
@@ -233,7 +233,7 @@ def test_a_sweep_of_a_vanished_machine_is_shown_as_such_then_forgotten_whatever_
     store, now = tmp_path / "store", time.time
     path = announced(store, jobs=[])
     for age, quiet, shown in ((0, False, 1), (100, False, 1), (200, True, 1), (-200, True, 1), (80000, True, 1),
-                              (100000, None, 0), (-1e6, None, 0)):  # fmt: skip
+                              (100000, None, 0), (-1e6, None, 0)):
         monkeypatch.undo()
         heard = aged(path, age).stat().st_mtime
         monkeypatch.setattr(time, "time", lambda: now() + jump)

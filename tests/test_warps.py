@@ -40,7 +40,7 @@ def emulator(tmp_path_factory) -> Emulator:
 
 SHORT = ("lane: one input", "lane: no biases, everything", "lane: batch in parts", "neuron sinusoid",
          "neuron, batch 40, everything", "polynet, gradient noise", "warp: two tiles, 33 inputs, batch 100",
-         "warp: no biases, everything", "team: two, width 100", "team: more warps than have room")  # fmt: skip
+         "warp: no biases, everything", "team: two, width 100", "team: more warps than have room")
 
 
 @pytest.mark.parametrize("name", long_but(CASES, *SHORT))
@@ -245,6 +245,6 @@ def test_without_one_it_cannot_be_had(monkeypatch):
     ("network", "n", "why"),
     [(pl.MLP((5, 5)), 9, "more than one hidden layer"), (pl.MLP(5), 257, "at most 256 inputs"),
      (pl.MLP(1025), 30, "does not fit"), (pl.PolyNet(70), 30, "does not fit"), (pl.MLP(5, "tanh"), 9, "tanh")],
-)  # fmt: skip
+)
 def test_what_it_cannot_train_is_refused_with_a_reason(network, n, why):
     assert why in warps.refusal(pl.Setup(pl.Parity(n, 2), pl.Learner(network)))

@@ -18,7 +18,7 @@ NAME = "Paritylab Math"
 NAMES = {1: NAME, 3: "paritylab: math.woff2", 4: NAME, 6: NAME.replace(" ", ""), 16: NAME,
          10: "A subset of TeX Gyre Pagella Math 1.632, made by paritylab's tools/math_font.py; no glyph is changed.",
          13: "GUST Font License, an instance of the LaTeX Project Public License 1.3c or later",
-         14: "http://www.gust.org.pl/fonts/licenses/GUST-FONT-LICENSE.txt"}  # fmt: skip
+         14: "http://www.gust.org.pl/fonts/licenses/GUST-FONT-LICENSE.txt"}
 SIGNS = (
     (0x20, 0x7E), (0xA0, 0xFF), (0x391, 0x3F5),  # Latin for words in formulas, Greek
     (0x300, 0x30C), (0x20D6, 0x20D7),  # accents
@@ -28,7 +28,7 @@ SIGNS = (
     (0x2308, 0x230B), (0x23DE, 0x23DF), (0x27E6, 0x27EB),  # fences
     (0x1D400, 0x1D467), (0x1D49C, 0x1D4B5), (0x1D504, 0x1D56B),  # bold, italic, script, Fraktur, double-struck
     (0x1D6A4, 0x1D71B), (0x1D7CE, 0x1D7E1),  # bold and italic Greek; bold and double-struck digits
-)  # fmt: skip
+)
 """First and last of the code points that are kept where the font has them."""
 
 

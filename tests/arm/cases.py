@@ -41,7 +41,7 @@ def cases() -> dict[str, list[Case]]:
 
 
 def _case(runs: int, steps: int, lr: float = 0.05, tau: float = 0.0, flip: int = 0, scale: float = 1.0,
-          **options: Any) -> Case:  # fmt: skip
+          **options: Any) -> Case:
     """Runs of unequal lengths, so that slots are refilled on the way."""
     cfg = COMMON | options
     made = [make_run(cfg, seed, lr * (1 + seed % 3), tau * (seed % 2), flip, scale) for seed in range(runs)]
@@ -60,7 +60,7 @@ def _w1(count: int) -> Case:
     hidden, output = initial_params(setup.program, rows.key)
     arrays = {"W": hidden["w"], "b": hidden["b"], "u": output["w"][:, :, 0], "c": output["b"][:, 0]}
     runs = [dict(start={name: array[i] for name, array in arrays.items()}, key=rows.key[i], lr=rows.lr[i],
-                 tau=rows.noise[i], flip=int(rows.flip[i]), mask=rows.mask[i]) for i in range(count)]  # fmt: skip
+                 tau=rows.noise[i], flip=int(rows.flip[i]), mask=rows.mask[i]) for i in range(count)]
     return COMMON | lanes.pool_arguments(setup.program), runs, rows.max_steps
 
 
@@ -73,7 +73,7 @@ def _activations_and_losses() -> list[Case]:
         found += [_case(9, 20, **start, **named, width=1, family="neuron")]
     for loss, loss_params in LOSSES:
         found += [_case(9, 20, lr=0.02, scale=0.8, loss=loss, loss_params=loss_params, family="polynet", width=width)
-                  for width in (1, 3, 13)]  # fmt: skip
+                  for width in (1, 3, 13)]
     return found
 
 
@@ -155,7 +155,7 @@ def _parts(case: Case) -> list[bytes]:
         _whole(*(int(cfg[name]) for name in ("sample", "replacement", "eval_every", "eval_size", "eval_fresh",
                                              "allowed_errors", "consecutive"))),
         _whole(LAYOUTS.index(cfg["layout"]), len(runs)),
-    ]  # fmt: skip
+    ]
     for run, steps in zip(runs, max_steps, strict=True):
         parts.append(_whole(*(int(word) for word in run["key"]), run["flip"], int(steps)))
         parts.append(np.array([run["lr"], run["tau"]], "<f4").tobytes() + run["mask"].astype("<u4").tobytes())
@@ -169,7 +169,7 @@ def from_bytes(made: list[Case], data: bytes) -> list[dict[str, np.ndarray]]:
     for _, runs, _ in made:
         sizes = [(name, "<f4", runs[0]["start"][name].size) for name in "Wbuc"]
         heads = [*((name, "<i8", 1) for name in ("tag", "status", "t_c", "steps")),
-                 *((name, "<f8", 1) for name in ("accuracy", "loss"))]  # fmt: skip
+                 *((name, "<f8", 1) for name in ("accuracy", "loss"))]
         record = np.dtype([(name, kind, (size,)) for name, kind, size in heads + sizes])
         rows = np.frombuffer(data, record, len(runs), at)
         at += record.itemsize * len(runs)

@@ -84,7 +84,7 @@ def main() -> None:
         for isa in isas:
             equal = sum(bits_of(theirs, run) == bits_of(ours, run)
                         for case, theirs in zip(made, arm, strict=True)
-                        for ours in [here(isa, case)] for run in range(len(case[1])))  # fmt: skip
+                        for ours in [here(isa, case)] for run in range(len(case[1])))
             shares.append(f"{equal}/{total}")
             wrong += (total - equal) * (isa != "baseline")
         print(f"{line:32}" + "".join(f"{share:>12}" for share in shares), flush=True)

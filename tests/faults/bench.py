@@ -29,7 +29,7 @@ from paritylab.storage.store import Store
 ENGINE, RUNS = ("jax", 600) if lanes.kernel() is None else ("lanes", 4_000)
 SETUP = pl.Setup(pl.Parity(12, 3), pl.Learner(optimiser=pl.SGD(0.3), batch=16), pl.Protocol(400, 20, 64))
 COMMAND = ["measure", "--n", "12", "--k", "3", "--lr", "0.3", "--batch", "16", "--max-steps", "400", "--eval-every",
-           "20", "--eval-size", "64", "--runs", str(RUNS), "--engine", ENGINE, "--threads", "1", "--json"]  # fmt: skip
+           "20", "--eval-size", "64", "--runs", str(RUNS), "--engine", ENGINE, "--threads", "1", "--json"]
 INTERRUPTED = "paritylab: interrupted; the same command goes on from here\n"
 PARITYLAB = "paritylab.cli:main"
 MARK = "PARITYLAB_FAULTS"  # in the environment of every process that a command starts
@@ -261,7 +261,7 @@ def compared(out: Path, undisturbed: Records) -> Outcome:
     left = len(leftovers(out))
     rows = sum(polars.read_parquet(path).height for path in out.glob("store/*/*.parquet"))
     return Outcome(records=len(found), lost=len(missing), doubled=seen + rows - 2 * len(np.unique(found.run)),
-                   different=differing(found, undisturbed), left=left)  # fmt: skip
+                   different=differing(found, undisturbed), left=left)
 
 
 def leftovers(out: Path) -> list[Path]:

@@ -17,6 +17,7 @@ from faults.processes import STRIKE
 from paritylab.papers.barak2022 import campaign
 from paritylab.papers.barak2022.campaign import Cell
 from paritylab.running import offload
+from paritylab.running.tasks import AnyTask, to_text
 from paritylab.storage.counts import NUMBERS, Counted
 from paritylab.storage.kept import recall
 
@@ -58,7 +59,7 @@ def struck(moments: Random, bench: Bench, out: Path, number: int, group: bool = 
     if moments.random() < 0.5:
         call, before = moments.choice(["fsync", "replace"]), moments.random() < 0.5
         child = start(bench, out, STRIKE.format(call=call, count=int(2 ** moments.uniform(0, 6)), before=before,
-                                                number=int(number), kill="killpg" if group else "kill"))  # fmt: skip
+                                                number=int(number), kill="killpg" if group else "kill"))
     else:
         child = start(bench, out)
         limit = time.monotonic() + moments.uniform(0, undisturbed(bench)[1])
@@ -168,7 +169,7 @@ def damaged_counts(moments: Random, folder: Path, bench: Bench) -> Outcome:
 # --- work for another machine -------------------------------------------------------------------------------------
 
 
-def tasks() -> list[offload.AnyTask]:
+def tasks() -> list[AnyTask]:
     """Two programs, so that two processes have something to do."""
     cells = [Cell("i", 10, 2, 32), Cell("iv", 10, 2, 32)]
     shares = [campaign.Share(cell, cell.setups()[0], 40_000) for cell in cells]
@@ -185,7 +186,7 @@ def worked(bench: Bench) -> dict[str, Counted]:
 def offload_cut_short(moments: Random, folder: Path, bench: Bench) -> Outcome:
     """``python -m paritylab.running.offload`` with two processes: one of them, or the main one, gets a signal."""
     outcome, wanted = Outcome(), worked(bench)
-    (folder / "work.json").write_text(offload.to_text(tasks()))
+    (folder / "work.json").write_text(to_text(tasks()))
 
     def begin() -> Child:
         arguments = [str(folder / "work.json"), str(folder / "records"), "--processes", "2"]

@@ -23,7 +23,7 @@ MODULES = [
       if not module.name.endswith("__main__")),
     "jinja2", "markdown_it", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf",
     "matplotlib.backends.backend_svg", "rich.progress", "scipy.stats",
-]  # fmt: skip
+]
 
 
 @dataclass(frozen=True)

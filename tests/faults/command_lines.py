@@ -42,28 +42,28 @@ CREWS = [
         "walltime=", "=", "nope=1", "", "nowhere.toml", "broken/jobs.toml")),
     *(["--workers", text] for text in ("0", "-1", "1025", "1e18", "x", "")),
     ["--dry-run"], ["--workers", "0", "--scheduler", "x"], ["--scheduler", "nonsense://x"],
-]  # fmt: skip
+]
 
 NUMERALS = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "10", "12", "16", "31", "33", "64", "100"]
 ODD_NUMERALS = [
     "0", "-1", "-7", "1e3", "1_000", "0.5e1", "2147483647", "2147483648", "4294967296", "1e9", "1e18", "1e30", "1e308",
     "1e400", "1.5", "nan", "inf", "-inf", "-1e9", "", " ", "x", "0x10", "1e", "--", "\u0663", " 3 ", "3\n",
     "\U0001f4a5", "9" * 400, "_", "1__0",
-]  # fmt: skip
+]
 REALS = ["0", "0.01", "0.1", "0.25", "0.5", "0.9", "1", "2", "10"]
 ODD_REALS = [
     "-1", "-0.0", "1e-9", "5e-324", "1e-300", "100", "1e9", "1e38", "1e39", "1e300", "1e400", "nan", "inf", "-inf", "",
     "x", "0,5", "1e", "--", "\u0663", "\U0001f4a5",
-]  # fmt: skip
+]
 ODD_NAMES = [
     "", " ", "x", "-", "--", "auto ", "a\nb", "\u00e9\U0001f4a5", "z" * 3000, "../..", "%s", "caf\udce9", "nan", "0",
     "-1", "1,2", ",", "sgd,,", ":",
-]  # fmt: skip
+]
 PATHS = ["out", "out", "out", "a/b/c", "kept", "kept"]
 ODD_PATHS = ["broken", "file", "file/below", "", ".", "sp ace", "\u00e9\U0001f4a5", "caf\udce9", "-", "x" * 300,
-             "/proc/nowhere/out", "../beside", "--"]  # fmt: skip
+             "/proc/nowhere/out", "../beside", "--"]
 CLAIMS = ["barak2022.fig3", "barak2022.fig7", "barak2022.prop9", "abbe2024.*", "glasgow2023.*", "daniely2020.*", "*",
-          "[", "barak2022.fgi7", "", "\U0001f4a5"]  # fmt: skip
+          "[", "barak2022.fgi7", "", "\U0001f4a5"]
 NAMED: dict[str, Any] = {
     "activation": ACTIVATIONS,
     "bias": st.sampled_from([*REALS, "same", "gaussian:0.7", "gaussian:-1", "gaussian:"]),
@@ -103,7 +103,7 @@ def pools(action: argparse.Action) -> tuple[list[str], list[str]]:
     """Fitting and odd values of an option."""
     kind = getattr(action.type, "__name__", "")
     return {"float": (REALS, ODD_REALS), "Path": (PATHS, ODD_PATHS), "": (ODD_NAMES, ODD_NAMES + ODD_SPECS)}.get(
-        kind, (NUMERALS, ODD_NUMERALS))  # fmt: skip
+        kind, (NUMERALS, ODD_NUMERALS))
 
 
 def single_faults() -> Iterator[list[str]]:

@@ -25,7 +25,7 @@ from faults.bench import (
     ended,
     records,
     wait_for,
-)  # fmt: skip
+)
 
 CAMPAIGN = 8  # attempts to cut a command short before it is let through
 
@@ -50,7 +50,7 @@ def struck(moments: Random, bench: Bench, out: Path, number: int, *options: str,
     if moments.random() < 0.5:
         call, before = moments.choice(["fsync", "replace", "unlink"]), moments.random() < 0.5
         strike = STRIKE.format(call=call, count=int(2 ** moments.uniform(0, 6)), before=before, number=int(number),
-                               kill="killpg" if group else "kill")  # fmt: skip
+                               kill="killpg" if group else "kill")
         child = bench.start(out, *options, first=strike)
     else:
         child = bench.start(out, *options)

@@ -83,7 +83,7 @@ def soak(seconds: float, kills: int, seed: int, folder: Path) -> dict[str, Any]:
         "version": paritylab.__version__, "engine": ENGINE, "seed": seed, "seconds": round(time.monotonic() - start),
         "python": platform.python_version(), "system": platform.system(), "impossible": impossible,
         "scenarios": {name: {"times": times[name], **dataclasses.asdict(totals[name])} for name in SCENARIOS},
-    }  # fmt: skip
+    }
 
 
 def tried(name: str, seed: str, folder: Path, bench: Bench, impossible: dict[str, str]) -> Outcome:

@@ -18,7 +18,7 @@ HOSTILE = st.sampled_from([
     -math.inf, 5e-324, 1e-300, 1e39, 1e300, None, True, False, "", "3", "relu", "nan", "a\nb", "\u00e9\U0001f4a5", b"3",
     (), [], {}, (1, 2), [0, 0], [[1]], [math.nan], ["a"], {"a": 1}, {1}, range(3), 1j, Fraction(1, 3), object, len,
     np.int64(3), np.float32(0.1), np.float64("nan"), np.array(2), np.array([1, 2]), np.arange(99).reshape(3, 33),
-])  # fmt: skip
+])
 ODD_SPECS = [
     "", ":", "relu:", "relu:1", "rellu", "RELU", " relu", "relu ", "zigzag", "zigzag:0", "zigzag:-1", "zigzag:1.5",
     "zigzag:1e9", "zigzag:nan", "power:1e6", "power:" + "9" * 400, "oscillating:13", "clipped-relu:0",
@@ -30,7 +30,7 @@ ODD_SPECS = [
     "hinge:-1", "hinge:1e300", "hinge:1e30", "logistic:0", "logistic:1e-300", "huber", "linear:0", "linear:1e-300",
     "linear:1e30", "cosine:inf", "steps:1", "steps:1,2,3", "steps:5,1,5,1", "steps:1e10,1", "steps:1.5,1",
     "steps:-1,1", "steps:1,1e30", "a\nb", "\U0001f4a5",
-]  # fmt: skip
+]
 
 few = st.integers(1, 6)
 factor = st.floats(0.01, 10)
@@ -42,7 +42,7 @@ INITS = st.builds(str.__add__, st.sampled_from(["", "", "", "mirrored ", "releas
     "torch", "xavier", "kaiming", "sign", "uniform", "rademacher", "gaussian", "perturbed-rademacher:0.1",
     "uniform-perturbed:0.5", "sparse-rademacher:0.5", "discrete:-2,-1,1,2", "sphere", "sphere:2", "mean-field",
     "mean-field:0.5,0.3",
-]))  # fmt: skip
+]))
 LOSSES = st.sampled_from(["hinge", "hinge:0", "hinge:2", "square", "logistic", "logistic:2", "correlation", "l1"])
 SCHEDULES = st.sampled_from(
     ["constant"] * 4 + ["linear:9", "cosine:5", "inverse-sqrt:3", "steps:3,0.5", "steps:0,0,5,2"])

@@ -17,7 +17,7 @@ CASES = [
     (disk.full_disk, 1), (disk.no_room_for_a_file, 0), (disk.read_only_disk, 0), (disk.failing_disk, 0),
     (disk.damaged_block, 0), (disk.newer_block, 0), (disk.damaged_setup, 0), (disk.shared_store, 0),
     (disk.jumping_clock, 0),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("scenario", "seed"), CASES, ids=[f"{case.__name__}-{seed}" for case, seed in CASES])

@@ -10,7 +10,7 @@ from faults import functions
 from paritylab.errors import InvalidInput
 
 SEEN = sorted({(place, mistake) for place in functions.PLACES for mistake in functions.MISTAKES}
-              - functions.ACCEPTED - {(place, functions.LATE) for place in functions.PLACES})  # fmt: skip
+              - functions.ACCEPTED - {(place, functions.LATE) for place in functions.PLACES})
 
 
 @pytest.mark.parametrize(("place", "mistake"), SEEN)

@@ -53,7 +53,7 @@ def check_files() -> None:
     """What the checkout has, the installation has, byte by byte."""
     sources = {ROOT / "src" / "paritylab": PACKAGE, ROOT / "docs": PACKAGE / "docs"}
     pairs = [(path, there / path.relative_to(here)) for here, there in sources.items() for path in here.rglob("*")
-             if path.is_file() and "__pycache__" not in path.parts]  # fmt: skip
+             if path.is_file() and "__pycache__" not in path.parts]
     for here, there in pairs:
         expect(there.is_file(), f"{here.relative_to(ROOT)} is not installed")
         expect(here.read_bytes() == there.read_bytes(), f"{here.relative_to(ROOT)} is installed with other contents")
@@ -99,7 +99,7 @@ def run(folder: Path, *words: str) -> str:
     start = time.perf_counter()
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8",
-                          errors="replace")  # fmt: skip
+                          errors="replace")
     line = " ".join([Path(words[0]).stem, *words[1:]])
     expect(done.returncode == 0, f"{line}: exit status {done.returncode}\n{done.stdout}\n{done.stderr}")
     print(f"{time.perf_counter() - start:6.1f} s  {line}", flush=True)

@@ -62,7 +62,7 @@ def build_sdist(tools: Path) -> Path:
 
 def build_wheel(tools: Path, sdist: Path, folder: Path, **variables: str) -> Path:
     run(tools, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-cache-dir", "--build-constraint", str(CONSTRAINTS),
-        "--wheel-dir", str(folder), str(sdist), **variables)  # fmt: skip
+        "--wheel-dir", str(folder), str(sdist), **variables)
     (wheel,) = folder.glob("*.whl")
     return wheel
 

@@ -58,7 +58,7 @@ def check(folder: Path, environment: dict[str, str]) -> None:
 
     def paritylab(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([sys.executable, "-m", "paritylab", *arguments], cwd=here, env=environment,
-                              capture_output=True, text=True)  # fmt: skip
+                              capture_output=True, text=True)
 
     tell("a dry run, and a partition that does not exist")
     dry = paritylab(*MEASURE, *JOBS, "--dry-run", "--out", str(out))
@@ -73,7 +73,7 @@ def check(folder: Path, environment: dict[str, str]) -> None:
     tell(f"{RUNS} runs in two jobs")
     with open(folder / "said", "w") as errors:
         sweep = subprocess.Popen([sys.executable, "-m", "paritylab", *MEASURE, *JOBS, "--out", str(out)], cwd=here,
-                                 env=environment, stdout=subprocess.PIPE, stderr=errors, text=True)  # fmt: skip
+                                 env=environment, stdout=subprocess.PIPE, stderr=errors, text=True)
     try:
         first = cancelled_midway(out, sweep, environment, paritylab)
         shown, _ = sweep.communicate(timeout=1200)

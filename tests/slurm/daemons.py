@@ -63,7 +63,7 @@ def path_of(program: str) -> str | None:
 def missing() -> list[str]:
     """One line for each program that is not there."""
     return [f"{program} is missing (Debian's package {package})" for program, package in PROGRAMS.items()
-            if path_of(program) is None]  # fmt: skip
+            if path_of(program) is None]
 
 
 def ports(count: int) -> list[int]:
@@ -89,7 +89,7 @@ def cluster(folder: Path) -> Iterator[dict[str, str]]:
     settings.write_text(SETTINGS.format(host=host, user=user, folder=folder, controller=controller, node=node))
     environment = os.environ | {"SLURM_CONF": str(settings)}
     files = [f"--{name}={folder}/munge.{name.removesuffix('-file')}" for name in
-             ("socket", "key-file", "pid-file", "log-file", "seed-file")]  # fmt: skip
+             ("socket", "key-file", "pid-file", "log-file", "seed-file")]
     commands = {
         "munged": ["--foreground", "--force", *files],
         "slurmctld": ["-D", "-f", str(settings)],
@@ -112,7 +112,7 @@ def daemon(program: str, arguments: list[str], folder: Path, environment: dict[s
     assert where is not None
     with open(folder / f"{program}.out", "wb") as out:
         process = subprocess.Popen([where, *arguments], stdout=out, stderr=out, env=environment, cwd=folder,
-                                   stdin=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
+                                   stdin=subprocess.DEVNULL, start_new_session=True)
     try:
         yield
     finally:

@@ -96,7 +96,7 @@ def _kept(
     import polars as pl
 
     from paritylab.baselines import sgd
-    from paritylab.running.offload import kept_name
+    from paritylab.running.tasks import kept_name
     from paritylab.setups.setup import encode
 
     trained = encode(learner or sgd.LEARNER) if name == "sgd" else None
@@ -105,7 +105,7 @@ def _kept(
     earlier = path.with_suffix(".parquet")
     if earlier.exists() and not path.exists():
         warnings.warn(f"not used: {earlier} has no digest to verify it by; its runs are done again", KeptWarning,
-                      stacklevel=2)  # fmt: skip
+                      stacklevel=2)
 
     def keep(rows: list[Record]) -> None:
         save_arrays(path, {"parquet": np.frombuffer(as_parquet(rows), np.uint8)})
@@ -157,7 +157,7 @@ def summarise(records: Sequence[Record]) -> list[dict[str, Any]]:
             "refused": sum(record.status == "refused" for record in members),
             "seconds": times[len(times) // 2] if times else None, "given": summary.max_horizon,
             "accuracy": float(sum(record.accuracy for record in members) / len(members)), "notes": notes,
-        })  # fmt: skip
+        })
     return rows
 
 

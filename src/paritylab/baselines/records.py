@@ -81,7 +81,7 @@ def details(problem: str) -> str:
         said["support"] = " ".join(map(str, support))
     words = [] if kind == "parity" else [kind]
     words += [name if value is True else f"{name} {value}" for name, value in sorted(said.items())
-              if name not in ("n", "k", "noise") and value not in (None, False)]  # fmt: skip
+              if name not in ("n", "k", "noise") and value not in (None, False)]
     return ", ".join(words)
 
 

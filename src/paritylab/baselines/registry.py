@@ -85,7 +85,7 @@ METHODS: dict[str, Method] = {
     "sgd": Method(
         "a network trained on fresh batches; batch times t_c examples",
         None, lambda problem: 32 * 100_000, lambda problem: 32, most=2**36, noise_below_half=False),
-}  # fmt: skip
+}
 
 
 def descriptions() -> dict[str, str]:

@@ -61,7 +61,7 @@ def train(
             "solved" if status == SOLVED else "failed",
             min(samples, problem.sample or samples), "examples", result.seconds / new if new else None,
             None, float(result.records.accuracy[i]), "diverged" if status == DIVERGED else "", identity(problem),
-        ))  # fmt: skip
+        ))
     return found
 
 

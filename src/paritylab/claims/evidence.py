@@ -1,7 +1,7 @@
 """Evidence: what came of trying a claim, as small JSON files that only the program writes.
 
-One file per claim, one entry per size of the trial. The package ships ``claims/evidence/<claim>.json`` (written by
-``paritylab reproduce --record``), with figure and data of the largest trial beside it; trials of one's own are kept as
+One file per claim, one entry per size of the trial. A paper ships ``evidence/<claim>.json`` (written by ``paritylab
+reproduce --record``), with figure and data of the largest trial beside it; trials of one's own are kept as
 ``<out>/claims/<claim>/<size>/result.json``, with digests of the files beside it.
 """
 
@@ -10,16 +10,16 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterator, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from paritylab.claims.papers import paper
+from paritylab.claims.rules import SIZES
 from paritylab.errors import InvalidInput, require
 from paritylab.storage.files import write_atomically
 from paritylab.storage.kept import is_sound, load_document, recall
 
 FORMAT = 1
-SIZES = ("quick", "standard", "full")
 SHIPPABLE = {"csv": 100_000, "parquet": 500_000}
 """The most bytes of data that the package ships with a claim: as CSV, or else as Parquet."""
 
@@ -29,7 +29,8 @@ class EvidenceWarning(UserWarning):
 
 
 def shipped_directory(claim: str) -> Path:
-    return Path(str(resources.files("paritylab").joinpath(f"papers/{claim.partition('.')[0]}/evidence")))
+    """The folder ``evidence`` of its paper."""
+    return paper(claim.partition(".")[0]).folder / "evidence"
 
 
 def shipped(claim: str) -> dict[str, dict[str, Any]]:

@@ -12,16 +12,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from paritylab import __version__
 from paritylab.claims import evidence
 from paritylab.claims.lab import Lab
-from paritylab.claims.registry import Claim, find, method
+from paritylab.claims.papers import Claim
+from paritylab.claims.registry import find
+from paritylab.claims.requests import Planned
+from paritylab.claims.rules import Size
+from paritylab.claims.trial import Trial
 from paritylab.claims.verdicts import Outcome, finite
-from paritylab.errors import InvalidInput
+from paritylab.errors import require
 from paritylab.progress import duration
 from paritylab.running.cost import RATE
+from paritylab.running.tasks import AnyTask, flops_of
 from paritylab.storage.files import write_atomically
 from paritylab.storage.kept import digest_of, save_document
 
@@ -56,12 +61,10 @@ def reproduce(claim: str | Claim, lab: Lab | None = None, record: bool = False) 
     """
     lab = lab or Lab()
     claim = claim if isinstance(claim, Claim) else find([claim])[0]
-    tries = method(claim)
-    if tries is None:
-        raise InvalidInput(f"{claim.id} cannot be run by paritylab {__version__}")
+    trial = claim.trial(lab.size, lab.seed)
     start = time.perf_counter()
-    outcome = tries(lab)
-    result = _result(claim, lab, outcome, time.perf_counter() - start)
+    outcome = tried(trial, lab)
+    result = _result(claim, trial, lab, outcome, time.perf_counter() - start)
     _carry_cost(result, evidence.local(lab.out, claim.id).get(result["size"]))
     directory = evidence.local_directory(lab.out, claim.id, result["size"])
     directory.mkdir(parents=True, exist_ok=True)
@@ -73,6 +76,28 @@ def reproduce(claim: str | Claim, lab: Lab | None = None, record: bool = False) 
         figure = (directory / "figure.svg").read_bytes() if outcome.figure is not None else None
         files.append(evidence.record(claim.id, result, figure, data))
     return Reproduction(claim, outcome, result, files)
+
+
+def tried(trial: Trial, lab: Lab) -> Outcome:
+    """What comes of a trial. Its checks are of rules that it declares, each for this size."""
+    got = trial.work(lab)
+    found = trial.judge(got)
+    for check in found.checks if trial.rules() else ():
+        rule = check.by
+        require(rule is not None and rule in trial.rules(), f"{trial.claim}: {check.name!r} is not a declared rule")
+        require(rule is None or trial.size in rule.only, f"{trial.claim}: {check.name!r} is no rule for {trial.size}")
+    return Outcome(found.checks, found.data, trial.draw(got), found.numbers, found.note)
+
+
+def plan(claim: Claim, size: Size, out: Path, seed: int = 0, engine: str = "auto") -> tuple[list[AnyTask], bool]:
+    """The tasks that a trial is waiting for, and whether they are all: what comes after them may depend on them."""
+    tasks: list[AnyTask] = []
+    lab = Lab(size, out, seed, engine, progress=False, plan=tasks)
+    try:
+        claim.trial(size, seed).work(lab)
+    except Planned:
+        return tasks, False
+    return tasks, True
 
 
 @dataclass(frozen=True)
@@ -99,19 +124,22 @@ def estimate(claim: Claim, size: str, out: Path) -> Estimate:
             return Estimate(found["seconds"] / share, found["flops"], f"{source}, {found['hardware']}")
     if size == "quick":
         return Estimate(60.0, None, "at most, on two cores")
-    return Estimate(claim.cost / RATE, claim.cost, f"the registry's count at {RATE:.0e} FLOP/s")
+    tasks, all_ = plan(claim, cast("Size", size), out)
+    flops = sum(flops_of(task) for task in tasks)
+    return Estimate(flops / RATE, flops, f"at most, {'' if all_ else 'for what is known to be asked, '}on two cores")
 
 
-def _result(claim: Claim, lab: Lab, outcome: Outcome, seconds: float) -> dict[str, Any]:
+def _result(claim: Claim, trial: Trial, lab: Lab, outcome: Outcome, seconds: float) -> dict[str, Any]:
+    left_out = {"left out": lab.left_out} if lab.left_out else {}
     return {
         "format": evidence.FORMAT,
         "claim": claim.id,
-        "size": lab.size_reached,
+        "size": lab.size if trial.reduced or lab.left_out else "full",
         "verdict": outcome.verdict,
         "checks": [check.to_dict() for check in outcome.checks],
         "numbers": {name: finite(value) for name, value in outcome.numbers.items()},
         "note": outcome.note,
-        "parameters": json.loads(json.dumps(lab.parameters)),
+        "parameters": json.loads(json.dumps(trial.parameters | left_out)),
         "seed": lab.seed,
         "runs": lab.runs,
         "reused_runs": lab.reused,

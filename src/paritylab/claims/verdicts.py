@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from paritylab.claims.rules import Rule
 
 REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE = "reproduced", "not reproduced", "inconclusive"
 
@@ -26,6 +29,8 @@ class Check:
     passed: bool | None
     interval: Interval | None = None
     certain: bool = True
+    by: Rule | None = field(default=None, compare=False, repr=False)
+    """The rule of the Trial that it applies."""
 
     def __str__(self) -> str:
         sign = {True: "pass", False: "FAIL", None: "open"}[self.passed]

@@ -37,12 +37,12 @@ def run(options: argparse.Namespace) -> None:
     from paritylab import plots
     from paritylab.claims.lab import Lab, Planned
     from paritylab.papers.abbe2024 import atlas
-    from paritylab.running.offload import to_text
+    from paritylab.running.tasks import to_text
     from paritylab.storage.files import write_atomically
 
     plan = [] if options.export else None
     lab = Lab(options.size, options.out, options.seed, options.engine, options.threads,
-              False if options.json else None, plan)  # fmt: skip
+              False if options.json else None, plan)
     try:
         rows = atlas.atlas(lab)
     except Planned:

@@ -22,12 +22,12 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--runs", type=count, default=DEFAULT_RUNS, help="runs over all cells")
     parser.add_argument("--settings", nargs="+", metavar="NAME", help="of barak2022, say i iv xv; all but the"
-                        " Transformer unless said")  # fmt: skip
+                        " Transformer unless said")
     parser.add_argument("--n", type=count, nargs="+", default=[10, 20, 30], help="numbers of inputs")
     parser.add_argument("--k", type=count, nargs="+", default=[2, 3, 4], help="degrees")
     parser.add_argument("--batch", type=count, nargs="+", default=[1, 4, 32, 128, 1024], help="batch sizes")
     parser.add_argument("--export", type=Path, metavar="FILE",
-                        help="do not train: write what is missing for 'paritylab work' elsewhere")  # fmt: skip
+                        help="do not train: write what is missing for 'paritylab work' elsewhere")
     parser.add_argument("--published", action="store_true", help="show what comes with the package")
     add_seed(parser)
     add_common(parser, run)
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _export(left: list[Any], options: argparse.Namespace) -> None:
-    from paritylab.running.offload import to_text
+    from paritylab.running.tasks import to_text
     from paritylab.storage.files import write_atomically
 
     write_atomically(options.export, to_text(left).encode())
@@ -107,7 +107,7 @@ def _show_published(as_json: bool) -> None:
     cells, _ = published()
     if as_json:
         print_json([{name: None if value == float("inf") else value for name, value in row.items()}
-                    for row in cells.to_dicts()])  # fmt: skip
+                    for row in cells.to_dicts()])
         return
     print(f"{len(cells)} cells, {cells['runs'].sum()} networks; 10th percentile and median of steps, 95 % intervals")
     for row in cells.iter_rows(named=True):

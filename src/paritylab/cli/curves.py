@@ -149,7 +149,7 @@ def tidy_weights(curves: Any) -> Any:
             "param": pl.Series([jax.tree_util.keystr(path)]).extend_constant(jax.tree_util.keystr(path), rows - 1),
             "index": pl.Series(places * (runs * points)),
             "value": leaf.ravel(),
-        }))  # fmt: skip
+        }))
     return pl.concat(frames).fill_nan(None)
 
 

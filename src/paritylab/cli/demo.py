@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> None:
                     cell, options.runs, grid=(1.0, 0.1) if cell.setting not in figure7.SLOWER else (0.1,),
                     engine=options.engine, threads=options.threads, store=store, progress=False,
                 )
-            )  # fmt: skip
+            )
     figures = draw(measured, options.out, options.runs, options.engine, options.threads, store)
     index = report(options.out)["index.html"]
     seconds = time.perf_counter() - start
@@ -95,7 +95,7 @@ def draw(measured: list[Any], out: Path, runs: int, engine: str, threads: int | 
     many = measure(
         Parity(n=30, k=3), Learner(MLP(10), optimiser=SGD(lr=1.0)), Protocol(eval_size=128), runs=4 * runs,
         engine=engine, threads=threads, store=store,
-    )  # fmt: skip
+    )
     geometric = math.comb(30, 3)  # how many supports a random search has to choose from
     paths += plots.save(plots.histogram_plot({"setting (i)": many.records}, reference=geometric), out / "histogram")
 

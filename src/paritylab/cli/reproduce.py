@@ -78,7 +78,7 @@ def export(claims: list[Any], options: argparse.Namespace) -> None:
     """Write the tasks that these claims are waiting for."""
     from paritylab.claims.lab import Lab, Planned
     from paritylab.claims.registry import method
-    from paritylab.running.offload import CurveTask, Task, to_text
+    from paritylab.running.tasks import CurveTask, Task, to_text
     from paritylab.storage.files import write_atomically
 
     tasks: list[Task | CurveTask] = []

@@ -65,7 +65,7 @@ def select(store: Any, options: argparse.Namespace) -> Any:
             yield from frame.with_columns(frame["accuracy", "loss"].fill_nan(None)).to_dicts()
         return
     found = [each for each in stages.series(store, setups, asked)
-             if options.engine in (None, each.engine) and options.seed in (None, each.seed)]  # fmt: skip
+             if options.engine in (None, each.engine) and options.seed in (None, each.seed)]
     for each in sorted(found, key=lambda each: (each.setup_id, each.engine, each.seed)):
         problem, learner = each.setup["problem"], each.setup["learner"]
         yield {

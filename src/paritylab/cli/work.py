@@ -26,7 +26,8 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from paritylab.running.offload import batches_of, done_batches, from_text
+    from paritylab.running.offload import batches_of, done_batches
+    from paritylab.running.tasks import from_text
 
     start, left = time.monotonic(), 0
     require(options.processes >= 1, f"--processes must be at least 1, not {options.processes}")

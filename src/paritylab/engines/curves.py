@@ -277,7 +277,7 @@ def _on_jax(program: Setup, jobs: list[Job], recording: Recording, show: Callabl
     _, fresh, step = current(_stepper, [program, recording.reported(program)], slots, train, recording.stop)
     sizes = {"": program.protocol.eval_size} | ({"train_": program.problem.sample} if train else {})
     series = {prefix + name: np.full((runs, len(points)), np.nan)
-              for prefix in sizes for name in ("accuracy", "loss")}  # fmt: skip
+              for prefix in sizes for name in ("accuracy", "loss")}
     shapes = _shapes(jobs[0].setup) if recording.weights else None
     params = jax.tree.map(lambda leaf: np.full((runs, len(points), *leaf.shape), np.nan, leaf.dtype), shapes)
     updates = np.diff(points, prepend=0)

@@ -173,7 +173,7 @@ class LanesPool:
         weights = np.split(kept["W"].reshape(*leading, ends[-1]), ends[:-1], axis=-1)
         biases = np.split(kept["b"], np.cumsum(self._hidden[1:])[:-1], axis=-1)
         layers = [{"w": w.reshape(*leading, *shape), "b": b}
-                  for w, b, shape in zip(weights, biases, shapes, strict=True)]  # fmt: skip
+                  for w, b, shape in zip(weights, biases, shapes, strict=True)]
         if self._mlp:
             layers.append({"w": kept["u"][..., None], "b": kept["c"][..., None]})
         return layers if self._bias else [{"w": layer["w"]} for layer in layers]

@@ -35,7 +35,7 @@ BASES = (bool, int, float, complex, str, bytes, bytearray, tuple, list, dict, se
 UNTOLD = {"__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__annotations__", "__annotate__",
           "__annotate_func__", "__annotations_cache__", "__abstractmethods__", "_abc_impl", "__orig_bases__",
           "__parameters__", "__type_params__", "__firstlineno__", "__static_attributes__", "__slotnames__",
-          "_value2member_map_"}  # fmt: skip
+          "_value2member_map_"}
 """What is in the body of a class but does not change what it does; some of it comes only with use."""
 EMPTY = types.MappingProxyType({"empty": "cell"})
 WORDS = {"captured": "closure variable"}
@@ -392,4 +392,4 @@ TAKEN_APART: dict[type, Callable[[Any], Iterable[Part]]] = {
     types.MappingProxyType: lambda value: [("the mapping", dict(value))],
     dataclasses.Field: lambda value: [(f"field `{name}`", getattr(value, name, None)) for name in
                                       ("name", "default", "default_factory", "init", "compare", "kw_only", "metadata")],
-}  # fmt: skip
+}

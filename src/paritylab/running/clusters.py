@@ -87,7 +87,7 @@ def _started(workers: int, credentials: Any) -> Any:
                 return LocalCluster(
                     n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1", security=credentials,
                     dashboard_address=NO_PAGES["dashboard_address"], scheduler_kwargs=NO_PAGES, silence_logs=50,
-                )  # fmt: skip
+                )
         except (RuntimeError, OSError) as error:
             if not left:
                 raise InvalidInput(f"the workers do not start: {in_a_line(error)}") from error
@@ -109,7 +109,7 @@ def client(target: Any) -> Any:
         raise InvalidInput(f"no Dask scheduler answers at {target}: {in_a_line(error)}{hint}") from error
     if address is not None and _scheme(address) != "tls" and not _on_loopback(address):
         warnings.warn(f"the connection to {address} is not protected: everybody who reaches that scheduler can run code"
-                      " on its workers and here; better use one at tls://", CrewNotice, stacklevel=4)  # fmt: skip
+                      " on its workers and here; better use one at tls://", CrewNotice, stacklevel=4)
     return made
 
 
@@ -126,7 +126,7 @@ def _need_credentials() -> None:
         raise InvalidInput(f"the TLS settings of Dask's configuration cannot be used: {in_a_line(error)}") from error
     require(ready, "a scheduler at tls:// needs your credentials: set"
             f" {', '.join('distributed.comm.tls.' + name for name in TLS_SETTINGS)} in Dask's configuration, or"
-            " DASK_DISTRIBUTED__COMM__TLS__CA_FILE and so on in the environment")  # fmt: skip
+            " DASK_DISTRIBUTED__COMM__TLS__CA_FILE and so on in the environment")
 
 
 def _scheme(address: Any) -> str:
@@ -158,7 +158,7 @@ def slurm(options: Mapping[str, Any], folder: Path) -> Generator[Any, None, None
     with tempfile.TemporaryDirectory(prefix=".credentials-", dir=folder.resolve()) as private, _prepared():
         scheduler = config.get("jobqueue.slurm.scheduler-options", {}) | NO_PAGES
         cluster = module.SLURMCluster(job_cls=_job_class(submitted), security=_kept_credentials(Path(private)),
-                                      scheduler_options=scheduler, **job)  # fmt: skip
+                                      scheduler_options=scheduler, **job)
         with cluster as made, _watched(made, submitted, jobs, folder):
             made.scale(jobs=jobs)
             yield made
@@ -184,7 +184,7 @@ def _watched(cluster: Any, submitted: list[str | None], jobs: int, folder: Path)
         if not over.is_set():
             raise
         raise InvalidInput("all Slurm jobs have ended; the same command goes on from what is stored, and what they"
-                           f" printed is in {folder}") from error  # fmt: skip
+                           f" printed is in {folder}") from error
     finally:
         left.set()
         watcher.join()
@@ -194,7 +194,7 @@ def _queue() -> set[str] | None:
     """The jobs of this user that wait or run; None if Slurm does not answer."""
     try:
         asked = subprocess.run(["squeue", "--noheader", "--format=%i", f"--user={os.getuid()}"],
-                               capture_output=True, text=True, timeout=60)  # fmt: skip
+                               capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return set(asked.stdout.split()) if asked.returncode == 0 else None
@@ -309,7 +309,7 @@ def _credentials_in(folder: Path) -> Any:
 
     certificate, key = str(folder / "certificate.pem"), str(folder / "key.pem")
     roles = {f"tls_{role}_{name}": path for role in ("client", "scheduler", "worker")
-             for name, path in (("cert", certificate), ("key", key))}  # fmt: skip
+             for name, path in (("cert", certificate), ("key", key))}
     return Security(require_encryption=True, tls_ca_file=certificate, **roles)
 
 

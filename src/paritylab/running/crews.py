@@ -29,6 +29,7 @@ from paritylab import engines
 from paritylab.errors import CellFailed, InvalidInput, require
 from paritylab.functions import fingerprints
 from paritylab.running import clusters
+from paritylab.running.interfaces import Trainer
 from paritylab.running.luggage import packed, unpacked
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import COLUMNS, Records
@@ -49,6 +50,11 @@ def current() -> Crew | None:
     return _CREW.get()
 
 
+def trainer() -> Trainer:
+    """What trains now: the crew, or the engines of this process."""
+    return current() or engines
+
+
 class Crew:
     """Workers behind a Dask client; ``work`` is what they do with a block."""
 
@@ -66,25 +72,37 @@ class Crew:
 
     def choices(self, setups: Sequence[Setup], engine: str = "auto") -> list[tuple[str, str]]:
         """As :func:`paritylab.engines.choices`, by a worker: it may have a GPU where this process has none."""
-        portable = [_portable(setup) for setup in setups]
+        packed_setups = [portable(setup) for setup in setups]
         with _explained():
-            return self.client.submit(_choices, portable, engine, pure=False).result()
+            return self.client.submit(_choices, packed_setups, engine, pure=False).result()
+
+    def each(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+        """What a function of this package gives for each of these arguments, as workers have done it."""
+        from distributed import as_completed
+
+        with _explained():
+            going = {self.client.submit(function, *call, pure=False): place for place, call in enumerate(calls)}
+            try:
+                for future, result in as_completed(list(going), loop=self.client.loop, with_results=True):
+                    yield going[future], result
+            finally:
+                self.client.cancel(list(going))
 
     def attempt(
-        self, jobs: Sequence[engines.Job], engine: str, threads: int | None = None
-    ) -> Iterator[list[tuple[int, Records | CellFailed]]]:
+        self, jobs: Sequence[engines.Job], engine: str = "auto", threads: int | None = None
+    ) -> Iterator[Sequence[tuple[int, Records | CellFailed]]]:
         """As :func:`paritylab.engines.attempt`, by the workers, of any jobs; ``threads`` of each, one unless said."""
         from distributed import as_completed
 
         blocks = _Blocks(jobs)
-        portable = [_portable(job.setup) for job in jobs]
+        setups = [portable(job.setup) for job in jobs]
         going: dict[Any, list[Piece]] = {}
         done = as_completed(loop=self.client.loop, with_results=True, raise_errors=False)
 
         def send() -> None:
             while blocks.left and len(going) < AHEAD * self.size:
                 pieces = blocks.take(self.size)
-                block = [(portable[index], jobs[index].seed, runs) for index, runs in pieces]
+                block = [(setups[index], jobs[index].seed, runs) for index, runs in pieces]
                 future = self.client.submit(
                     self._work, block, engine, threads or 1, key=_name(jobs, pieces, engine), pure=False
                 )
@@ -175,7 +193,7 @@ def work(
     block: Sequence[tuple[bytes | str, int, np.ndarray]], engine: str, threads: int
 ) -> list[tuple[list[np.ndarray] | str, float]]:
     """One block on a worker: of each piece the columns of its Records, or why there are none, and its seconds."""
-    jobs = [engines.Job(_made(setup), seed, runs) for setup, seed, runs in block]
+    jobs = [engines.Job(made(setup), seed, runs) for setup, seed, runs in block]
     parts: list[list[Records]] = [[] for _ in jobs]
     failures: dict[int, str] = {}
     seconds = np.zeros(len(jobs))
@@ -199,14 +217,15 @@ def _columns(parts: Sequence[Records]) -> list[np.ndarray]:
 
 
 def _choices(setups: Sequence[bytes | str], engine: str) -> list[tuple[str, str]]:
-    return engines.choices([_made(setup) for setup in setups], engine)
+    return engines.choices([made(setup) for setup in setups], engine)
 
 
-def _made(setup: bytes | str) -> Setup:
+def made(setup: bytes | str) -> Setup:
+    """What :func:`portable` packed."""
     return Setup.from_json(setup) if isinstance(setup, str) else unpacked(setup)
 
 
-def _portable(setup: Setup) -> bytes | str:
+def portable(setup: Setup) -> bytes | str:
     """A Setup as text; one that holds functions of the user's own is packed."""
     return packed(setup) if setup.functions else setup.to_json()
 
@@ -237,7 +256,7 @@ def crew(
         out: where Slurm jobs write what they print, in its folder ``slurm``; all nodes must see it.
     """
     given = [name for name, value in (("workers", workers), ("scheduler", scheduler), ("slurm", slurm))
-             if value is not None]  # fmt: skip
+             if value is not None]
     require(len(given) == 1, f"a crew needs one of workers, scheduler, slurm, not {', '.join(given) or 'none'}")
     clusters.need("distributed")
     with contextlib.ExitStack() as stack:

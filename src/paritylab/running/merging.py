@@ -25,6 +25,10 @@ Series = tuple[str, str, str, int, Records]
 """A Setup's id and JSON, an engine, a seed, and Records."""
 
 
+KEPT = ("curves-", "params-", "computed-")
+"""How the names of files begin that are kept beside Records (:mod:`paritylab.running.keeping`)."""
+
+
 @dataclass
 class Merged:
     """What a merge did."""
@@ -53,7 +57,7 @@ def merge(out: Path, sources: list[Path]) -> Merged:
         for series in _series(source):
             _add(store, series, done)
         for path in _files(source):
-            if path.name.startswith("curves-"):
+            if path.name.startswith(KEPT):
                 done.curves += _keep(path, out / "kept" / path.name, done)
             elif path.name.startswith("counts-"):
                 done.counts += _keep(path, out / "campaign" / path.name, done)
@@ -69,8 +73,8 @@ def _stores(source: Path) -> Iterator[Path]:
 
 def _files(source: Path) -> list[Path]:
     """Files of records, curves and counts in a folder, or kept in it."""
-    kept = (*source.glob("kept/curves-*.npz"), *source.glob("campaign/counts-*.npz"))
-    return sorted([*source.glob("*.npz"), *kept])
+    kept = (path for kind in KEPT for path in source.glob(f"kept/{kind}*.npz"))
+    return sorted([*source.glob("*.npz"), *kept, *source.glob("campaign/counts-*.npz")])
 
 
 def _series(source: Path) -> Iterator[Series]:
@@ -81,8 +85,7 @@ def _series(source: Path) -> Iterator[Series]:
             for engine, seed in store.series(setup_id):
                 yield setup_id, text, engine, seed, store.records(setup_id, engine, seed)
     for path in source.glob("*.npz"):
-        kind = path.name.split("-")[0]
-        if kind not in ("curves", "counts") and (found := recall(path, read_records)) is not None:
+        if not path.name.startswith((*KEPT, "counts-")) and (found := recall(path, read_records)) is not None:
             setup, engine, records, seed = found
             yield setup.id, setup.to_json(), engine, seed, records
 

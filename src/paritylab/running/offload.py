@@ -4,191 +4,42 @@
     python -m paritylab work work.json records --processes 8                # there, as often as needed
     paritylab merge records                                                 # here: into the store
 
-Tasks of one chain are done in order, and a chain ends with the first task whose median run is unsolved (a curve over n
-stops where its points leave the axis) or, with ``until``, that solves such a share of its runs. Training curves
-(CurveTask) that can train together do so. Of a CountTask only the distribution of convergence times is kept.
+Training curves that can train together do so. Of a CountTask only the distribution of convergence times is kept.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-import jax
 import numpy as np
 
-from paritylab import __version__, engines
-from paritylab.engines.curves import SERIES, Curves, curves_each, stepping
-from paritylab.errors import InvalidInput, require
+from paritylab import engines
+from paritylab.engines.curves import stepping
+from paritylab.errors import InvalidInput
+from paritylab.running.keeping import KeptTask, find, keep
 from paritylab.running.pools import done_apart
+from paritylab.running.tasks import AnyTask, ComputeTask, CurveTask, Task, from_text, to_text
 from paritylab.setups.setup import Setup
 from paritylab.storage.counts import Counted, Counts, CountTask
 from paritylab.storage.kept import load_arrays, recall, save_arrays
-from paritylab.storage.records import COLUMNS, SOLVED, Records
-
-FORMAT = 1
-
-
-@dataclass(frozen=True)
-class Task:
-    """Runs 0 .. ``runs`` - 1 of a Setup, as part of a chain (a task without a name for it is a chain by itself)."""
-
-    setup: Setup
-    seed: int
-    runs: int
-    chain: str = ""
-    until: float | None = None
-
-    @property
-    def name(self) -> str:
-        return f"{self.setup.id}-{self.seed}-{self.runs}"
-
-    def ends(self, records: Records) -> bool:
-        """Whether its chain ends with this task."""
-        return bool(self.chain) and chain_ends(records, self.until)
-
-
-def chain_ends(records: Records, until: float | None) -> bool:
-    """Whether so large a share is solved or, without ``until``, no more than half."""
-    solved = float(np.mean(records.status == SOLVED))
-    return solved <= 0.5 if until is None else solved >= until
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """How training curves are recorded: the options of :func:`paritylab.curves` that decide what they hold."""
-
-    steps: int | tuple[int, ...]
-    every: int | None = None
-    runs: tuple[int, ...] = (0,)
-    weights: bool = False
-    train: bool = False
-    stop: float | None = None
-    loss: str | None = None
-
-    def options(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-@dataclass(frozen=True)
-class CurveTask:
-    """Training curves of a Setup."""
-
-    setup: Setup
-    seed: int
-    how: Recorded
-
-    def name_on(self, engine: str) -> str:
-        """The name of the file that keeps them, by the engine that made them."""
-        how = {name: value for name, value in self.how.options().items() if value is not None or name == "every"}
-        return kept_name("curves", {"setup": self.setup.id, "engine": engine, **how}, self.seed)
-
-    @property
-    def name(self) -> str:
-        return self.name_on(engines.choose(self.setup, curves=True))
-
-
-def kept_name(name: str, parameters: Mapping[str, Any], seed: int) -> str:
-    """The name of the file that keeps a result with these parameters."""
-    key = json.dumps([name, dict(parameters), seed, __version__], sort_keys=True)
-    return f"{name}-{hashlib.blake2b(key.encode(), digest_size=12).hexdigest()}"
-
-
-AnyTask = Task | CurveTask | CountTask
-
-
-def to_text(tasks: Sequence[AnyTask]) -> str:
-    """The tasks as JSON."""
-
-    def rest(task: AnyTask) -> dict[str, Any]:
-        if isinstance(task, CurveTask):
-            return {"curves": task.how.options()}
-        if isinstance(task, CountTask):
-            return {"count": [task.first, task.runs]}
-        return {"runs": task.runs, "chain": task.chain, "until": task.until}
-
-    rows = [{"setup": task.setup.to_json(), "seed": task.seed} | rest(task) for task in tasks]
-    return json.dumps({"format": FORMAT, "tasks": rows}, indent=1) + "\n"
-
-
-def from_text(text: str) -> list[AnyTask]:
-    try:
-        document = json.loads(text)
-        require(isinstance(document, dict) and document.get("format") == FORMAT, f"not of format {FORMAT}")
-        return [_task(row) for row in document["tasks"]]
-    except (ValueError, KeyError, TypeError) as error:
-        raise InvalidInput(f"not a file of tasks: {error}") from error
-
-
-def _task(row: dict[str, Any]) -> AnyTask:
-    setup, seed = Setup.from_json(row["setup"]), int(row["seed"])
-    if "count" in row:
-        first, runs = row["count"]
-        return CountTask(setup, seed, int(first), int(runs))
-    if "curves" not in row:
-        return Task(setup, seed, int(row["runs"]), row["chain"], row.get("until"))
-    options: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in row["curves"].items()
-    }
-    return CurveTask(setup, seed, Recorded(**options))
-
-
-def record(tasks: Sequence[CurveTask], directory: Path, progress: bool | None = None, **options: Any) -> None:
-    """Make the curves of tasks that are recorded alike, and keep them in a directory."""
-    how = tasks[0].how
-    engine = options.pop("engine", "auto")
-    groups: dict[object, list[CurveTask]] = {}
-    for task in tasks:  # nothing is gained on a CPU by training together: there, keep each when it is done
-        groups.setdefault(task if jax.default_backend() == "cpu" else stepping(task.setup), []).append(task)
-    for group in groups.values():
-        setups = [task.setup for task in group]
-        start = time.perf_counter()
-        made = curves_each(setups, **how.options(), seed=group[0].seed, engine=engine, progress=progress, **options)
-        seconds = (time.perf_counter() - start) / len(group)
-        for task, curves in zip(group, made, strict=True):
-            chosen = engines.choose(task.setup, engine, curves=True)
-            about = {"engine": np.array(engines.label(chosen)), "seconds": np.array(seconds)}
-            save_arrays(directory / f"{task.name_on(chosen)}.npz", curve_arrays(curves) | about)
-
-
-def curve_arrays(curves: Curves) -> dict[str, np.ndarray]:
-    """Curves as named arrays."""
-    arrays = {name: value for name in SERIES if (value := getattr(curves, name)) is not None}
-    leaves = jax.tree.leaves(curves.weights)
-    return {"steps": curves.steps} | arrays | {f"weights{i}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
-
-
-def read_curves(path: Path, setup: Setup) -> tuple[Curves, str, float]:
-    """Kept curves, the engine that made them and its seconds; OSError or ValueError if not there or damaged."""
-    arrays = load_arrays(path)
-    try:
-        engine, seconds = str(arrays.pop("engine", "jax")), float(arrays.pop("seconds", 0.0))
-        leaves = [arrays.pop(f"weights{i}") for i in range(len(arrays)) if f"weights{i}" in arrays]
-        structure = jax.tree.structure(jax.eval_shape(setup.params, jax.random.key(0)))
-        curves = Curves(**arrays, weights=jax.tree.unflatten(structure, leaves) if leaves else None)
-        return curves, engine, seconds
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{path} does not hold curves: {error}") from error
+from paritylab.storage.records import COLUMNS, Records
 
 
 def work(everything: Sequence[AnyTask], directory: Path, over: Callable[[], bool] = lambda: False) -> int:
     """Do tasks whose chains belong together, one program after the other; returns how many are left once it is over."""
-    if drawn := [task for task in everything if isinstance(task, CurveTask)]:
-        missing = [task for task in drawn if recall(directory / f"{task.name}.npz", load_arrays) is None]
-        if missing:
-            record(missing, directory, progress=False)
+    missing = [task for task in everything if isinstance(task, KeptTask) and find(task, directory) is None]
+    if missing and not over():
+        keep(missing, directory, progress=False)
+        missing = []
     tasks = [task for task in everything if isinstance(task, Task)]
     ended: set[str] = set()
-    left = _count([task for task in everything if isinstance(task, CountTask)], directory, over)
+    left = len(missing) + _count([task for task in everything if isinstance(task, CountTask)], directory, over)
     waiting = [task for task in tasks if not _done(task, directory, ended)]
     while waiting:
         waiting = [task for task in waiting if not task.chain or task.chain not in ended]
@@ -279,10 +130,11 @@ def batches_of(tasks: Sequence[AnyTask]) -> list[list[AnyTask]]:
     owner: dict[object, int] = {}  # of a mark: the batch that has it
     batches: dict[int, tuple[set[object], list[int]]] = {}
     for position, task in enumerate(tasks):
-        marks: set[object] = {task.setup.program}
         if isinstance(task, CurveTask):
-            marks = {(task.how, stepping(task.setup), task.seed)}
-        elif isinstance(task, Task) and task.chain:
+            marks: set[object] = {(task.how, stepping(task.setup), task.seed)}
+        else:
+            marks = {task} if isinstance(task, ComputeTask) else {task.setup.program}
+        if isinstance(task, Task) and task.chain:
             marks.add(task.chain)
         members = [position]
         for other in {owner[mark] for mark in marks if mark in owner}:
@@ -308,8 +160,9 @@ def _rounds(batches: Sequence[list[AnyTask]]) -> list[list[list[AnyTask]]]:
     """On a GPU one engine after the other: each of JAX's small kernels would wait for a whole launch of ``warps``."""
     rounds: dict[str, list[list[AnyTask]]] = {}
     for batch in batches:
-        curves = isinstance(batch[0], CurveTask)
-        engine = engines.choose(batch[0].setup, curves=curves) if engines.on_gpu() else "any"
+        engine, first = "any", batch[0]
+        if engines.on_gpu() and not isinstance(first, ComputeTask):
+            engine = engines.choose(first.setup, curves=isinstance(first, CurveTask))
         rounds.setdefault(engine, []).append(batch)
     return list(rounds.values())
 

@@ -15,20 +15,19 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import numpy as np
 
 from paritylab import statistics
 from paritylab.errors import require
 from paritylab.functions import fingerprints
+from paritylab.running import crews
+from paritylab.running.interfaces import RecordStore
 from paritylab.running.sweeps import Result, run_numbers, sweep
 from paritylab.setups.setup import Setup
 from paritylab.statistics import Interval
 from paritylab.storage.records import CENSORED, SOLVED, Records
-
-if TYPE_CHECKING:
-    from paritylab.storage.store import Store
 
 FIRST_CHECKS = 16
 GROWTH = 4  # a run that is followed further starts again, which costs a third of the last stage
@@ -151,7 +150,7 @@ def race(
     seed: int = 0,
     engine: str = "auto",
     threads: int | None = None,
-    store: Store | None = None,
+    store: RecordStore | None = None,
     progress: bool | None = None,
     follow: float = 0,
 ) -> Race:
@@ -181,10 +180,8 @@ def enter(setups: Sequence[Setup], q: float, runs: int | range, seed: int = 0, e
     for setup in setups:
         setup.check()
     records = _stopped(np.array(numbers), 0)
-    return [
-        Entry(checked.setup, checked.engine, seed, records, 0.0, len(records), runs=numbers, q=q)
-        for checked in sweep(setups, range(0), seed, engine)
-    ]
+    return [Entry(setup, label, seed, records, 0.0, len(records), runs=numbers, q=q)
+            for setup, (_, label) in zip(setups, crews.trainer().choices(setups, engine), strict=True)]
 
 
 def decide(entries: Sequence[Entry], extend: Callable[[Entry, int], Entry], follow: float = 0) -> list[Entry]:
@@ -224,24 +221,57 @@ def needs(entries: Sequence[Entry], follow: float = 0) -> list[float]:
     return steps
 
 
-def extend(entry: Entry, steps: int, engine: str = "auto", store: Store | None = None, **options: Any) -> Entry:
+def extend(
+    entry: Entry,
+    steps: int,
+    engine: str = "auto",
+    threads: int | None = None,
+    store: RecordStore | None = None,
+    progress: bool | None = None,
+) -> Entry:
     """The Entry with all runs followed up to ``steps`` (the next check, at most the step limit)."""
-    protocol = entry.setup.protocol
-    limit = min(-(-steps // protocol.eval_every) * protocol.eval_every, protocol.max_steps)
-    if limit <= entry.horizon:
+    part = _stage(entry.setup, steps)
+    if part.protocol.max_steps <= entry.horizon:
         return entry
-    part = replace(entry.setup, protocol=replace(protocol, max_steps=limit))
     ledger = _Ledger(entry, part, store)
-    (result,) = sweep([part], entry.runs, entry.seed, engine, store=cast("Store", ledger), **options)
+    (result,) = sweep([part], entry.runs, entry.seed, engine, threads, ledger, progress)
     trained = entry.trained | ledger.trained
     known = {"reused": len(entry.runs) - len(trained), "trained": trained}
     return replace(entry, records=result.records, seconds=entry.seconds + result.seconds, **known)
 
 
-class _Ledger:
-    """A Store for one stage: runs that ended belong to the race's Setup, runs that stopped to the stage's."""
+def missing(entry: Entry, steps: int, store: RecordStore) -> tuple[Setup, Entry] | None:
+    """What another machine should train so that ``steps`` are known: None if the store has all of it.
 
-    def __init__(self, entry: Entry, part: Setup, store: Store | None) -> None:
+    It is a whole stage, which serves however far the race turns out to need it; and the Entry as if no run were solved
+    in it, to see what else is certain to be asked for.
+    """
+    part = _stage(entry.setup, steps)
+    known = _Ledger(entry, part, store).records(part.id, entry.engine, entry.seed)
+    if part.protocol.max_steps <= entry.horizon or np.isin(np.array(entry.runs), known.run).all():
+        return None
+    whole = _stage(entry.setup, next(end for end in _stage_ends(entry.setup) if end >= steps))
+    return whole, replace(entry, records=_stopped(np.array(entry.runs), whole.protocol.max_steps))
+
+
+def _stage(setup: Setup, steps: int) -> Setup:
+    """The Setup with its step limit at the first check from ``steps`` on."""
+    every, most = setup.protocol.eval_every, setup.protocol.max_steps
+    return replace(setup, protocol=replace(setup.protocol, max_steps=min(-(-steps // every) * every, most)))
+
+
+def _stage_ends(setup: Setup) -> list[int]:
+    """The step limits of whole stages; the last is the Setup's own."""
+    ends = [FIRST_CHECKS * setup.protocol.eval_every]
+    while ends[-1] < setup.protocol.max_steps:
+        ends.append(ends[-1] * GROWTH)
+    return [*ends[:-1], setup.protocol.max_steps]
+
+
+class _Ledger:
+    """The records of one stage: runs that ended belong to the race's Setup, runs that stopped to the stage's."""
+
+    def __init__(self, entry: Entry, part: Setup, store: RecordStore | None) -> None:
         self._entry, self._part, self._store = entry, part, store
         self.trained: set[int] = set()
         self.root = None if store is None else store.root
@@ -251,11 +281,15 @@ class _Ledger:
         if self._store is None:
             return self._entry.records.take(~self._entry.pending)
         limit = self._part.protocol.max_steps
-        known = self._store.records(self._entry.setup.id, engine, seed)
-        later = known.steps > limit
-        parts = [known.take(~later), self._store.records(setup_id, engine, seed), _stopped(known.run[later], limit)]
+        further = [_stage(self._entry.setup, end).id for end in _stage_ends(self._entry.setup) if end > limit]
+        known = [self._store.records(each, engine, seed) for each in (self._entry.setup.id, setup_id, *further)]
+        parts = [part for each in known for part in (each.take(each.steps <= limit),
+                                                     _stopped(each.run[each.steps > limit], limit))]
         records = Records.concatenate(parts)
         return records.take(np.unique(records.run, return_index=True)[1])
+
+    def engines(self, setup_id: str, seed: int) -> list[str]:
+        return [] if self._store is None else self._store.engines(setup_id, seed)
 
     def append(self, setup_id: str, setup_json: str, engine: str, seed: int, records: Records) -> None:
         self.trained.update(records.run.tolist())

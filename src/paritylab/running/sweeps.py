@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,12 +18,10 @@ from paritylab.memory import Part, require_room
 from paritylab.progress import Bar, duration
 from paritylab.running import crews
 from paritylab.running.cost import RATE, step_flops
+from paritylab.running.interfaces import RecordStore, Trainer
 from paritylab.setups.setup import Learner, Protocol, Setup
 from paritylab.storage.records import SOLVED, Records
 from paritylab.storage.status import Announcement
-
-if TYPE_CHECKING:
-    from paritylab.storage.store import Store
 
 FLUSH_SECONDS = 2.0
 FLUSH_RECORDS = 100_000
@@ -96,7 +94,7 @@ class _Collector:
         self.parts.append(records)
         self.pending.append(records)
 
-    def flush(self, store: Store | None) -> None:
+    def flush(self, store: RecordStore | None) -> None:
         if store is not None and self.pending:
             setup = self.job.setup
             store.append(setup.id, setup.to_json(), self.label, self.job.seed, Records.concatenate(self.pending))
@@ -110,7 +108,7 @@ def sweep(
     seed: int = 0,
     engine: str = "auto",
     threads: int | None = None,
-    store: Store | None = None,
+    store: RecordStore | None = None,
     progress: bool | None = None,
     any_engine: bool = False,
 ) -> list[Result]:
@@ -131,7 +129,7 @@ def sweep(
     seed = whole("seed", seed)
     require(0 <= seed < 2**32, f"seed must be in 0..2^32-1, not {seed}")
     setups = [setup.now() for setup in setups]
-    trainer = crews.current() or engines
+    trainer = crews.trainer()
     chosen = trainer.choices(setups, engine)
     labels = [label for _, label in chosen]
     known = [_stored(store, setup, name, seed, numbers) for setup, name in zip(setups, labels, strict=True)]
@@ -144,7 +142,7 @@ def sweep(
         raise CellFailed(failures[0])
     missing = [left[:0] if failure else left for left, failure in zip(missing, failures, strict=True)]
     work = [_Collector(engines.Job(setup, seed, left), label, failure)
-            for setup, left, label, failure in zip(setups, missing, labels, failures, strict=True)]  # fmt: skip
+            for setup, left, label, failure in zip(setups, missing, labels, failures, strict=True)]
     start = time.perf_counter()
     title = "training" if len(setups) == 1 else f"training {len(setups)} setups"
     root = None if store is None else store.root
@@ -237,10 +235,10 @@ def _failure(setup: Setup) -> str | None:
 def _told(job: engines.Job, engine: str, runs: range) -> dict[str, Any]:
     """A job for those who look on."""
     return {"setup_id": job.setup.id, "setup": json.loads(job.setup.to_json()), "engine": engine, "seed": job.seed,
-            "first": min(runs[:1], default=0), "runs": len(runs), "known": len(runs) - len(job.runs)}  # fmt: skip
+            "first": min(runs[:1], default=0), "runs": len(runs), "known": len(runs) - len(job.runs)}
 
 
-def _stored(store: Store | None, setup: Setup, engine: str, seed: int, numbers: np.ndarray) -> Records:
+def _stored(store: RecordStore | None, setup: Setup, engine: str, seed: int, numbers: np.ndarray) -> Records:
     if store is None:
         return Records.empty()
     records = store.records(setup.id, engine, seed)
@@ -248,7 +246,7 @@ def _stored(store: Store | None, setup: Setup, engine: str, seed: int, numbers: 
 
 
 def _completest(
-    store: Store, setup: Setup, seed: int, numbers: np.ndarray, label: str, have: Records
+    store: RecordStore, setup: Setup, seed: int, numbers: np.ndarray, label: str, have: Records
 ) -> tuple[str, Records]:
     """The label and Records of an engine that has done all the runs, if there is one."""
     for other in store.engines(setup.id, seed):
@@ -290,7 +288,12 @@ class _Counter:
 
 
 def _train(
-    work: dict[int, _Collector], trainer: Any, engine: str, threads: int | None, store: Store | None, counter: _Counter
+    work: dict[int, _Collector],
+    trainer: Trainer,
+    engine: str,
+    threads: int | None,
+    store: RecordStore | None,
+    counter: _Counter,
 ) -> None:
     """Train one group; its Records reach the store every few seconds, and whatever happens at the end."""
     flushed, waiting, positions = time.perf_counter(), 0, list(work)

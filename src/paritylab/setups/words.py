@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from paritylab.setups.setup import Setup
+
+
+QUIET = {"consecutive": 1, "decay_form": "coupled", "schedule": "constant", "threshold": 1, "output_bias": True,
+         "b1": 0.9, "b2": 0.999, "eps": 1e-8, "bias": True}
+"""What goes without saying; so do fields that are zero, false or not given."""
+SHOWN = 6
+"""So many values of one field are written out."""
 
 
 def network_in_words(network: dict[str, Any]) -> str:
@@ -16,3 +28,55 @@ def network_in_words(network: dict[str, Any]) -> str:
         if name not in ("type", "output_bias"):
             words.append("x".join(map(str, value)) if isinstance(value, list) else str(value))
     return " ".join(words)
+
+
+def setups_in_words(setups: Sequence[Setup]) -> str:
+    """What several Setups have in common, and in which fields they differ.
+
+    >>> from paritylab.setups.problems import Parity
+    >>> from paritylab.setups.setup import Setup
+    >>> setups_in_words([Setup(Parity(n, 3)) for n in (20, 30)]).split("; ")[:3]
+    ['parity: k 3, n 20 | 30', 'mlp: activation relu, width 10', 'batch 32, init torch, loss hinge']
+    """
+    texts = [json.loads(setup.to_json()) for setup in setups]
+    problem, network = (_part([path(text) for text in texts]) for path in (
+        lambda text: _without(text["problem"], "support"), lambda text: text["learner"]["network"]))
+    rest = _part([_without(text["learner"], "network", "optimiser", "type") for text in texts])
+    optimiser = _part([text["learner"]["optimiser"] for text in texts])
+    return "; ".join([problem, network, rest, optimiser, _protocol([text["protocol"] for text in texts])])
+
+
+def _protocol(parts: Sequence[dict[str, Any]]) -> str:
+    steps, size, every = (_values([part[name] for part in parts]) for name in ("max_steps", "eval_size", "eval_every"))
+    rest = _part([_without(part, "max_steps", "eval_size", "eval_every", "type") for part in parts])
+    return f"at most {steps} steps, a check on {size} inputs every {every}{', ' * bool(rest)}{rest}"
+
+
+def _part(parts: Sequence[dict[str, Any]]) -> str:
+    """The fields of one part of Setups that are worth a word; its type, if it has one, comes first."""
+    names = sorted({name for part in parts for name in part} - {"type"})
+    told = []
+    for name in names:
+        values = [part.get(name) for part in parts]
+        if any(value and value != QUIET.get(name) for value in values) or (name in QUIET and not all(values)):
+            told.append(f"{name} {_values(values)}")
+    kinds = _values([part["type"] for part in parts]) if "type" in parts[0] else ""
+    return ": ".join(filter(None, [kinds, ", ".join(told)]))
+
+
+def _values(values: Sequence[Any]) -> str:
+    """Different values, one after the other; only the ends of many."""
+    shown = list(dict.fromkeys(_shown(value) for value in values))
+    if len(shown) > SHOWN:
+        return f"{shown[0]} | {shown[1]} | ... | {shown[-1]} ({len(shown)} values)"
+    return " | ".join(shown)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return "x".join(map(_shown, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _without(part: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in part.items() if name not in names}

@@ -46,7 +46,7 @@ FAMILIES = (
            {f"{s:.2g}": f"sparse-rademacher:{s!r}" for s in (0.2, 1 / 3, 0.5)}),
     Family("Uniform on a few values", "uniform on", {"±1, ±2": "discrete:-2,-1,1,2", "±1, ±3": "discrete:-3,-1,1,3"}),
     Family("Gaussian", "", {"Gaussian": "gaussian"}),
-)  # fmt: skip
+)
 
 
 def record() -> Path:
@@ -59,7 +59,7 @@ def record() -> Path:
         for unit, options in UNITS.items():
             for name, degree in DEGREES.items():
                 logs = [alignment(law, d, degree=d + degree if degree and degree < 0 else degree, **options).log
-                        for d in DIMENSIONS]  # fmt: skip
+                        for d in DIMENSIONS]
                 table[f"{law} {unit} {name}"] = [round(v / math.log(10), 5) if math.isfinite(v) else None for v in logs]
     rates = {law: round(alignment_rate(law).rate, 9) for law in laws}
     document = {"format": FORMAT, "dimensions": DIMENSIONS, "log10": table, "rates": rates}

@@ -28,9 +28,9 @@ def _templates() -> Any:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     found = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True, trim_blocks=True,
-                        lstrip_blocks=True, undefined=StrictUndefined)  # fmt: skip
+                        lstrip_blocks=True, undefined=StrictUndefined)
     found.filters |= {"number": content.number, "duration": content.duration, "count": content.count,
-                      "blocks": reference.blocks, "marked": _marked}  # fmt: skip
+                      "blocks": reference.blocks, "marked": _marked}
     found.globals |= {"PAPERS": PAPERS, "VERDICTS": content.VERDICTS}
     return found
 

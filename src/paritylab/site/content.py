@@ -56,7 +56,7 @@ PAPERS = (
           "With inputs that leak the relevant bits, gradient descent on a two-layer network learns parities that no"
           " linear method on fixed features can.",
           ("daniely2020.thm2", "daniely2020.linear-fails")),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Card:
         return [check | {"shown": number(check["value"]), "ends": interval(check["interval"]),
                          "sign": {True: "✓", False: "✗", None: "○"}[check["passed"]],
                          "word": {True: "pass", False: "fail", None: "undecided"}[check["passed"]]}
-                for check in (self.found or {}).get("checks", [])]  # fmt: skip
+                for check in (self.found or {}).get("checks", [])]
 
     @property
     def numbers(self) -> list[tuple[str, str]]:

@@ -28,11 +28,11 @@ def figure7(site: Site, card: Card) -> None:
             "share": share.percent if (share := shares.get((setting, k, batch))) else None,
         }
         for (setting, k, batch), cell in published.items()
-    }  # fmt: skip
+    }
     for row in _rows(card):
         found = {"lr": row["lr"].removesuffix(".0"), "p10": _finite(row["p10"]), "low": _finite(row["low"]),
                  "high": _finite(row["high"]), "solved": float(row["solved"]),
-                 "horizon": int(row["horizon"])}  # fmt: skip
+                 "horizon": int(row["horizon"])}
         cell = cells[f"{row['setting']} {row['k']} {row['batch']}"]
         cell |= {rule: found for rule in RULES if row[rule] == "true"}
     settings = list(dict.fromkeys(setting for setting, _, _ in published))
@@ -65,7 +65,7 @@ def alignment(site: Site, threshold: Card) -> None:
     site.page("alignment.html", "alignment", "Alignment", threshold=threshold, families=alignments.FAMILIES,
               labels=labels, chosen=CHOSEN, degrees=alignments.DEGREES, units=alignments.UNITS,
               dimensions=len(table["dimensions"]), rates=table["rates"], atlas=networks, networks=list(networks),
-              atlas_dimensions=sorted({row["d"] for row in rows}))  # fmt: skip
+              atlas_dimensions=sorted({row["d"] for row in rows}))
 
 
 def _point(row: dict[str, str]) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def _law(init: str) -> str:
         return f"sparse signs 1/{round(1 / float(numbers))}"
     shown = {"rademacher": "±1 (Rademacher)", "gaussian": "Gaussian", "discrete": f"{{{numbers.replace(',', ', ')}}}",
              "perturbed-rademacher": f"signs + Gaussian {numbers}",
-             "uniform-perturbed": f"signs + uniform {numbers}"}  # fmt: skip
+             "uniform-perturbed": f"signs + uniform {numbers}"}
     return shown.get(name, init)
 
 

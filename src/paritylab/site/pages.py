@@ -25,7 +25,7 @@ def home(site: Site, cards: list[Card]) -> None:
     against = [card for card in cards if card.verdict == NOT_REPRODUCED]
     unsure = [card for card in cards if card.verdict == INCONCLUSIVE]
     site.page("index.html", "home", "What was reproduced", panels=panels, counts=content.counts(cards),
-              total=len(cards), against=against, unsure=unsure, command=content.FIRST_COMMAND)  # fmt: skip
+              total=len(cards), against=against, unsure=unsure, command=content.FIRST_COMMAND)
 
 
 def paper(site: Site, paper: Paper, cards: list[Card]) -> None:
@@ -41,7 +41,7 @@ def results(site: Site, cards: list[Card], out: Path) -> None:
     for path in figures:
         site.files[f"figures/{path.name}"] = path.read_bytes()
     site.page("results.html", "results", "Your results", own=own, figures=[path.name for path in figures],
-              rows=summaries(out), told=percentile)  # fmt: skip
+              rows=summaries(out), told=percentile)
 
 
 def percentile(value: float | None, ends: Sequence[float | None]) -> str:

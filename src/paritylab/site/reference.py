@@ -14,7 +14,7 @@ import paritylab
 INSTRUMENTS = (
     "measures.alignment", "measures.fourier", "measures.gap", "measures.progress", "baselines.search", "baselines.gf2",
     "theory.flow", "theory.two_stage", "theory.adaptive_sgd", "theory.majority", "claims",
-)  # fmt: skip
+)
 """Modules beside the public names whose functions users call."""
 
 _PACKAGE = Path(paritylab.__file__).parent
@@ -110,7 +110,7 @@ def _fields(node: ast.ClassDef, tree: ast.Module) -> list[ast.AnnAssign]:
     """The annotated fields of a class, those of its bases in the same module first."""
     bases = {ast.unparse(base) for base in node.bases}
     inherited = [field for each in tree.body if isinstance(each, ast.ClassDef) and each.name in bases
-                 for field in _fields(each, tree)]  # fmt: skip
+                 for field in _fields(each, tree)]
     own = [item for item in node.body if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)]
     return inherited + [item for item in own if not ast.unparse(item.target).startswith("_")]
 

@@ -40,7 +40,7 @@ def row(each: stages.Series) -> dict[str, Any]:
         "network": network_in_words(learner["network"]), "batch": learner.get("batch"),
         "lr": learner.get("optimiser", {}).get("lr"), "engine": each.engine, "seed": each.seed,
         **statistics.summary(each.records).to_dict(),
-    }  # fmt: skip
+    }
 
 
 def going_on(out: Path) -> dict[str, list[Any]]:
@@ -77,4 +77,4 @@ def _told(root: Path, sweep: dict[str, Any]) -> dict[str, Any]:
     return {
         "pid": sweep["pid"], "host": sweep["host"], "started": sweep["started"], "elapsed": round(elapsed, 1),
         "left": round(elapsed * left / ended, 1) if guess else None, "quiet_since": sweep["quiet_since"], "jobs": jobs,
-    }  # fmt: skip
+    }

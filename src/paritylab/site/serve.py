@@ -30,13 +30,13 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
-}  # fmt: skip
+}
 """What every answer carries: pages need nothing from elsewhere, and pages elsewhere get nothing from here."""
 TYPES = {
     ".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
     ".json": "application/json", ".svg": "image/svg+xml", ".png": "image/png", ".csv": "text/csv; charset=utf-8",
     ".txt": "text/plain; charset=utf-8",
-}  # fmt: skip
+}
 
 _OURS = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d+)?", re.IGNORECASE)
 """Names of this machine that nobody else can take; the port may be that of a tunnel."""

@@ -70,7 +70,7 @@ def _starts() -> Mapping[str, Setup]:
     from paritylab import MLP, SGD, Learner, Parity, Setup
 
     return {name: Setup(Parity(20, 20), Learner(MLP(512), name.lower(), optimiser=SGD(0.01), batch=64))
-            for name in ("Rademacher", "Gaussian")}  # fmt: skip
+            for name in ("Rademacher", "Gaussian")}
 
 
 def _evenly(last: int, every: int) -> tuple[int, ...]:
@@ -117,7 +117,7 @@ RECORDINGS = (
               "paritylab curves --n 20 --k 20 --width 512 --init rademacher --lr 0.01 --batch 64 --steps 20000"
               " --every 100 --weights",
               _starts, _evenly(20_000, 100)),
-)  # fmt: skip
+)
 
 
 def record(recording: Recording) -> Path:
@@ -141,7 +141,7 @@ def shipped() -> dict[str, dict[str, Any]]:
     for recording in RECORDINGS:
         document = json.loads((SHIPPED / f"{recording.name}.json").read_text(encoding="utf-8"))
         found[recording.name] = document | {"title": recording.title, "text": recording.text,
-                                            "command": recording.command}  # fmt: skip
+                                            "command": recording.command}
     return found
 
 
@@ -161,7 +161,7 @@ def _panel(recording: Recording, label: str, setup: Setup, curves: Any) -> dict[
         **{name: [_short(value) for value in values[0]] for name, values in series.items()},
         "progress": {name: [_short(value) for value in values] for name, values in progress.items()},
         "weights": base64.b64encode(codes.tobytes()).decode(),
-    }  # fmt: skip
+    }
 
 
 def _distances(path: np.ndarray, support: Sequence[int]) -> dict[str, np.ndarray]:

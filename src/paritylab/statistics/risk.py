@@ -108,7 +108,7 @@ def counts(t_c: ArrayLike, status: ArrayLike, steps: ArrayLike, grid: Floats) ->
     ends = np.where(kinds == SOLVED, t_c, steps)
     places = np.searchsorted(grid, ends)
     return np.stack([np.bincount(places[kinds == kind], minlength=len(grid)) for kind in (SOLVED, CENSORED, DIVERGED)]
-                    ).astype(np.float64)  # fmt: skip
+                    ).astype(np.float64)
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:

@@ -93,7 +93,7 @@ class Counted:
             "setup": task.setup.to_json(), "seed": task.seed, "first": task.first, "runs": task.runs,
             "engine": self.engine, "began": self.began, "ended": self.ended, "t_c": counts.t_c, "solved": counts.solved,
             **{name: getattr(counts, name) for name in NUMBERS},
-        }  # fmt: skip
+        }
         save_arrays(task.path(directory), {name: np.asarray(value) for name, value in arrays.items()})
 
     @classmethod

@@ -87,4 +87,4 @@ def _seen_by(own: Series, other: Series) -> Records:
     last = np.where(beyond, most - most % every, limit - limit % every)
     return Records(records.run, np.where(unknown, CENSORED, records.status), np.where(unknown, -1, records.t_c),
                    np.where(unknown, last, records.steps), np.where(unknown, np.nan, records.accuracy),
-                   np.where(unknown, np.nan, records.loss))  # fmt: skip
+                   np.where(unknown, np.nan, records.loss))

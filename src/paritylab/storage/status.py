@@ -178,7 +178,7 @@ def _check_jobs(told: Mapping[str, Any]) -> None:
     count = _from(0, 2**53)
     for job in told["jobs"]:
         _check(job, {"setup_id": _name, "engine": _text, "seed": count, "first": count, "runs": count, "known": count,
-                     "ended": count, "solved": count, "state": STATES.__contains__, "setup": _table})  # fmt: skip
+                     "ended": count, "solved": count, "state": STATES.__contains__, "setup": _table})
         _check(job["setup"], {"problem": _table, "learner": _table})
         problem, learner = job["setup"]["problem"], job["setup"]["learner"]
         _check(problem, {"n": _plain, "k": _plain})

@@ -147,7 +147,7 @@ def first_gradient(sizes: Leaky, units: Units) -> FirstGradient:
     even, odd = uniform_gradient(sizes, units), leaked_gradient(sizes, units)
     names = FirstGradient.__dataclass_fields__
     return FirstGradient(**{name: (1 - sizes.leak) * getattr(even, name) + sizes.leak * getattr(odd, name)
-                            for name in names})  # fmt: skip
+                            for name in names})
 
 
 def uniform_gradient(sizes: Leaky, units: Units) -> FirstGradient:

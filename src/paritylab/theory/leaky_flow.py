@@ -265,5 +265,5 @@ def descend(
     error, uniform, hinge = (np.array(column) for column in zip(*found, strict=True))
     moved = (float(np.abs(u - layer.u[moving]).max(initial=0)),
              float(np.abs(slope - layer.slope[moving]).max(initial=0) * math.sqrt(sizes.n * sizes.k)),
-             float(np.abs(bias - layer.bias[moving]).max(initial=0)))  # fmt: skip
+             float(np.abs(bias - layer.bias[moving]).max(initial=0)))
     return Descent(np.array(at), error, uniform, hinge, moved, float(np.abs(u) @ layer.noise[moving]))

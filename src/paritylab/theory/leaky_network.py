@@ -69,7 +69,7 @@ def _tables(sizes: Leaky) -> tuple[Any, ...]:
     real = plus + minus <= sizes.k
     gradient = first_gradient(sizes, Units(np.where(real, plus, 0), np.where(real, minus, 0), others))
     return tuple(np.asarray(getattr(gradient, name), np.float32).reshape(shape)
-                 for name in FirstGradient.__dataclass_fields__)  # fmt: skip
+                 for name in FirstGradient.__dataclass_fields__)
 
 
 def pattern_errors(params: Any, sizes: Leaky, rng: np.random.Generator, completions: int = 2000) -> tuple[float, float]:

@@ -84,7 +84,7 @@ class Regime:
         squares = np.einsum("ei,ij,ej->e", self.flow.pull, self.means.kernel, self.flow.pull)
         mean, square = float(spans @ np.sqrt(squares)) / end, float(spans @ squares) / end
         values = (self.separator / (4 * q), self.separator / (2 * end),
-                  2 * q * math.sqrt(self.means.output) * mean, end / steps * square)  # fmt: skip
+                  2 * q * math.sqrt(self.means.output) * mean, end / steps * square)
         return dict(zip(TERMS, values, strict=True))
 
 
@@ -108,6 +108,6 @@ def error_curve(found: Regime, exponents: Floats) -> list[dict[str, float]]:
         (error, uniform), (own, _) = found.error(q), found.error(q, own_start=True)
         row = {"q": float(q), "T": steps, "error": error, "uniform_error": uniform, "error_from_own_start": own}
         row |= {f"bound: {name}": value
-                for name, value in bound_terms(found.sizes.n, found.sizes.k, q, steps).items()}  # fmt: skip
+                for name, value in bound_terms(found.sizes.n, found.sizes.k, q, steps).items()}
         rows.append(row | {f"measured: {name}": value for name, value in found.proof_terms(q, steps).items()})
     return rows

@@ -23,7 +23,7 @@ MOST_BLOCKS = 2**31 // schedules.BLOCK  # of a schedule
 START_ROWS = 2**14  # whose params the host draws at a time
 START_BLOCKS = 1024  # in which the GPU does
 COLUMNS = ("params", "key", "lr", "noise", "flip", "mask", "max_steps", "step", "streak", "status", "accuracy", "loss",
-           "schedule", "taken", "idle")  # fmt: skip
+           "schedule", "taken", "idle")
 """In the order of ``struct Table`` of the kernels."""
 ENDS = ("step", "status", "accuracy", "loss")
 """What a launch leaves of each run, as words."""
@@ -119,7 +119,7 @@ class WarpsPool:
         if wanted == set(self._blocks):
             return
         self._blocks = {number: self._blocks[number] if number in self._blocks else self._device.array(make(number))
-                        for number in wanted}  # fmt: skip
+                        for number in wanted}
         addresses = np.zeros(MOST_BLOCKS, np.uint64)
         for number, block in self._blocks.items():
             addresses[number] = self._device.address(block)

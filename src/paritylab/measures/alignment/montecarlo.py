@@ -50,7 +50,7 @@ def _require_room(d: int, width: int, sampling: Sampling) -> None:
         "inputs times d": Part(inputs * d, 8 * 2),
         "inputs times width": Part(inputs * width, 8),
         "draws": Part(sampling.draws, 8 * 4),
-    })  # fmt: skip
+    })
 
 
 def sample_weights(law: Law, bias: Law, d: int, k: int, unit: Unit, sampling: Sampling) -> Found:

@@ -80,7 +80,7 @@ def flow(lab: Lab, d: int, draws: int) -> Floats:
         second = junk_flow(start, 2)
         return {"squares": np.stack([squared(psi) for psi in (start, second, junk_flow(second, 3))])}
 
-    return lab.kept("junk-flow", {"d": d, "draws": draws}, make)["squares"]
+    return lab.kept_old("junk-flow", {"d": d, "draws": draws}, make)["squares"]
 
 
 def squared(weights: Floats) -> Floats:
@@ -157,7 +157,7 @@ class Threshold:
             return {"values": np.array([[(each.value, each.error) for each in row] for row in found])}
 
         key = {"sigmas": list(sigmas), "d": list(sampled), "draws": draws}
-        values = lab.kept("alignment", key, make)["values"]
+        values = lab.kept_old("alignment", key, make)["values"]
         self.estimates = {(sigma, d): (float(values[i, j, 0]), float(values[i, j, 1]))
                           for i, sigma in enumerate(sigmas) for j, d in enumerate(sampled)}
 

@@ -60,7 +60,7 @@ def atlas(lab: Lab) -> list[dict[str, Any]]:
             "init": each, "d": d, "network": name, "log10_alignment": exact[d, each] / np.log(10),
             "rate": alignment_rate(each).rate, "accuracy": centre, "low": interval[0], "high": interval[1],
             "runs": runs, "steps": steps,
-        })  # fmt: skip
+        })
     return rows
 
 
@@ -92,7 +92,7 @@ def atlas_plot(rows: Sequence[Mapping[str, Any]]) -> Any:
             x = [row["log10_alignment"] for row in chosen]
             y = np.array([[row["accuracy"], row["low"], row["high"]] for row in chosen]).T
             axes.errorbar(x, y[0], np.clip(np.abs(y[1:] - y[0]), 0, 0.5), fmt=mark, markersize=3, color=colour,
-                          fillstyle="none", elinewidth=0.6, label=f"d = {d}" if name == names[0] else None)  # fmt: skip
+                          fillstyle="none", elinewidth=0.6, label=f"d = {d}" if name == names[0] else None)
         axes.axhline(0.5, color=plots.GREY, linewidth=0.6)
         axes.set(ylabel=f"accuracy, {name}", ylim=(0.45, 1.03))
     figure.axes[-1].set_xlabel("log10 of the exact alignment of a neuron")

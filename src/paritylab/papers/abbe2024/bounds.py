@@ -25,7 +25,7 @@ def trained(lab: Lab, d: int, width: int, number: int, **options: Any) -> Floats
     """Accuracies of noisy GD, kept on disk; w ~ init / sqrt(d), b ~ N(0, 1), v ~ N(0, 1 / n) unless told."""
     asked = {"d": d, "width": width, "number": number, **options}
     seed = int(lab.rng(7, number).integers(2**32))
-    found = lab.kept("noisy-gd", asked, lambda: {
+    found = lab.kept_old("noisy-gd", asked, lambda: {
         "accuracies": noisy_gd(d, width, **options, seed=seed, threads=lab.threads)})
     return found["accuracies"]
 

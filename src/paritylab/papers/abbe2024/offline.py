@@ -63,7 +63,7 @@ def perturbation_level(lab: Lab) -> Outcome:
         stays_below(f"Gaussian, N = {most:,}", final(gaussian), 0.55),
         holds(f"no Gaussian run diverged: all ended with a training loss below 0.01 or after {steps:,} steps",
               bool(np.isfinite(losses).all())),
-    ]  # fmt: skip
+    ]
     if len(sizes) > 1:
         growth, interval = difference(final(found["rademacher", most]), final(found["rademacher", sizes[0]]))
         checks.append(Check("accuracy of Rademacher increases with N: last less first", growth, "> 0", growth > 0,
@@ -93,7 +93,7 @@ def other_laws(lab: Lab) -> Outcome:
         gap, interval = difference(best, other)
         checks += [at_least(f"accuracy of uniform 0.1 less that of {named(each)}", gap, 0.2, interval),
                    Check(f"gap of their intervals, {named(each)}", value := apart(best, other), "> 0", value > 0,
-                         certain=gap <= 0)]  # fmt: skip
+                         certain=gap <= 0)]
     return Outcome(checks, tidy(found), by_law(found), numbers(found))
 
 
@@ -124,7 +124,7 @@ def sparse(lab: Lab, sizes: list[int], degree: int) -> Outcome:
     found = offline(lab, laws, sizes, d, widths, steps, runs, degree)
     needed = {each: crossing(sizes, [mean(final(found[each, size]))[0] for size in sizes]) for each in laws}
     off = max(abs(mean(final(found[each, size]))[0] - np.mean([mean(final(found[other, size]))[0] for other in laws]))
-              for each in laws for size in sizes)  # fmt: skip
+              for each in laws for size in sizes)
     spread = max(needed.values()) - min(needed.values()) if all(map(math.isfinite, needed.values())) else math.nan
     checks = [at_most("largest less smallest log10 N at accuracy 0.75", spread, 0.4),
               at_most("largest distance of a law's accuracy from the mean over laws", float(off), 0.15)]
@@ -155,7 +155,7 @@ def tidy(found: Found) -> list[dict[str, Any]]:
 
 def numbers(found: Found) -> dict[str, float | None]:
     return {f"mean accuracy, {named(each)}, N = {size:,}": mean(final(curves))[0]
-            for (each, size), curves in found.items()}  # fmt: skip
+            for (each, size), curves in found.items()}
 
 
 @plots.styled
@@ -168,7 +168,7 @@ def by_size(found: Found) -> Any:
         sizes = [size for other, size in found if other == each]
         ends = np.array([[m, *interval] for m, interval in (mean(final(found[each, size])) for size in sizes)]).T
         axes.errorbar(sizes, ends[0], np.minimum(np.abs(ends[1:] - ends[0]), 1), color=colour, linestyle=line,
-                      marker="o", markersize=3, elinewidth=0.8, capsize=2, label=named(each))  # fmt: skip
+                      marker="o", markersize=3, elinewidth=0.8, capsize=2, label=named(each))
     axes.axhline(0.5, color=plots.GREY, linewidth=0.6)
     plots.readable_log(axes)
     plots.legend_above(figure, axes)

@@ -27,10 +27,10 @@ from paritylab.papers.abbe2024.training import (
     rows,
     stays_below,
     trained,
-)  # fmt: skip
+)
 
 OTHERS = ("uniform-perturbed:0.1", "uniform-perturbed:1", "sparse-rademacher:0.5",
-          "sparse-rademacher:0.3333333333333333", "sparse-rademacher:0.2", "discrete:-2,-1,1,2")  # fmt: skip
+          "sparse-rademacher:0.3333333333333333", "sparse-rademacher:0.2", "discrete:-2,-1,1,2")
 UNIFORM, UNIFORM_1, HALF, THIRD, FIFTH, DISCRETE = OTHERS
 SIGMAS = (0.0, 0.1, 0.2, 0.5, 1.0, math.inf)
 JUDGED = 50_000
@@ -61,9 +61,9 @@ def perturbation_level(lab: Lab) -> Outcome:
               "no interval above that of a smaller sigma", max(ordered)),
         Check("lower end of accuracy - 1/2, sigma = 0.1", interval[0], "> 0", interval[0] > 0,
               certain=excess <= 0),
-    ]  # fmt: skip
+    ]
     numbers = {f"mean accuracy after {step:,} steps, {name}": mean(accuracy_at(curves, step))[0]
-               for name, curves in found.items() for step in {at, steps}}  # fmt: skip
+               for name, curves in found.items() for step in {at, steps}}
     return Outcome(checks, rows(found), accuracy_plot(found, at if at < steps else None), numbers,
                    f"judged after {at:,} steps")
 
@@ -103,7 +103,7 @@ def larger_dimensions(lab: Lab) -> Outcome:
           for s in sigmas if s >= 0.1],
         stays_below(f"sigma = 0.2, d = {last}", accuracy[last, 0.2], 0.55),
         at_least(f"accuracy at d = {dimensions[0]} less that at d = {last}, sigma = 0.1", drop, 0.2, interval),
-    ]  # fmt: skip
+    ]
     data = [row for (d, s), curves in found.items() for row in rows({law(s): curves}, d=d)]
     numbers = {f"mean accuracy, d = {d}, sigma = {s:g}": mean(accuracy[d, s])[0] for d in dimensions for s in sigmas}
     return Outcome(checks, data, by_dimension(dimensions, sigmas, accuracy), numbers)
@@ -133,7 +133,7 @@ def squared_loss(lab: Lab) -> Outcome:
     for name, s in (("sigma = 1", 1.0), ("Gaussian", math.inf)):
         gap, interval = difference(accuracy[0.0], accuracy[s])
         checks += [stays_below(name, accuracy[s], 0.55),
-                   at_least(f"accuracy at sigma = 0 less that of {name}", gap, 0.25, interval)]  # fmt: skip
+                   at_least(f"accuracy at sigma = 0 less that of {name}", gap, 0.25, interval)]
     return Outcome(checks, rows(found), accuracy_plot(found), {})
 
 
@@ -174,7 +174,7 @@ def almost_full(lab: Lab) -> Outcome:
             name = f"{len(widths) + 1} layers, degree {degree}"
             if degree == 19:
                 checks += [reaches(f"Rademacher, {name}", final(found["rademacher"]), 0.9),
-                           stays_below(f"Gaussian, {name}", final(found["gaussian"]), 0.55)]  # fmt: skip
+                           stays_below(f"Gaussian, {name}", final(found["gaussian"]), 0.55)]
             reached = found["rademacher"].first(0.75)
             times[degree] = float(np.median(np.where(reached < 0, np.inf, reached)))
             numbers[f"median steps to accuracy 0.75, Rademacher, {name}"] = times[degree]
@@ -206,7 +206,7 @@ def first_experiment(lab: Lab) -> Outcome:
     solved = int((main.accuracy >= 1).any(axis=1).sum())
     return Outcome([reaches("rate 0.01", final(main), 0.995),
                     at_least("share of runs that are right on all 10^4 inputs at some check", solved / runs, 0.9)],
-                   rows(found), accuracy_plot(found), numbers_of(found))  # fmt: skip
+                   rows(found), accuracy_plot(found), numbers_of(found))
 
 
 @reproduces("abbe2024.summary-exp2")

@@ -52,7 +52,7 @@ def absolute_beats_square(lab: Lab) -> Outcome:
               significant("Mann-Whitney p of L1 being faster", float(faster), 0.01)]
     numbers = {f"median steps to half the initial error, {LOSSES[name]}": value for name, value in medians.items()}
     numbers |= {f"median steps to half of the target's variance, {LOSSES[name]}":
-                float(np.median(half_times(curves, VARIANCE))) for name, curves in found.items()}  # fmt: skip
+                float(np.median(half_times(curves, VARIANCE))) for name, curves in found.items()}
     return Outcome(checks, rows(found), error_plot(found), numbers,
                    "a network that always says 0 has an error of 0.28, so half the initial error may not need learning")
 
@@ -88,7 +88,7 @@ def alignment_ranks_losses(lab: Lab) -> Outcome:
     for d in dimensions:
         parameters = {"d": d, "widths": widths, "inputs": inputs, "draws": draws}
         make = functools.partial(leap_alignments, d, tuple(widths), inputs, draws, lab.seed)
-        values[d] = lab.kept("leap-alignment", parameters, make)
+        values[d] = lab.kept_old("leap-alignment", parameters, make)
     checks, data, numbers = [], [], {}
     ratios = {}
     for d in dimensions:
@@ -96,10 +96,10 @@ def alignment_ranks_losses(lab: Lab) -> Outcome:
         ratio, interval = ratio_of_means(l1, l2, lab.rng(d))
         ratios[d] = ratio, interval
         checks.append(Check(f"alignment of L1 over L2, d = {d}", ratio, "> 1, interval excluding 1",
-                            ratio > 1 and interval[0] > 1, interval, certain=interval[1] < 1))  # fmt: skip
+                            ratio > 1 and interval[0] > 1, interval, certain=interval[1] < 1))
         numbers |= {f"alignment of L1, d = {d}": float(l1.mean()), f"alignment of L2, d = {d}": float(l2.mean())}
         data += [{"d": d, "loss": name, "draw": i, "alignment": float(value)}
-                 for name in LOSSES for i, value in enumerate(values[d][name])]  # fmt: skip
+                 for name in LOSSES for i, value in enumerate(values[d][name])]
     note = ("Both alignments are squares: where an unbiased estimate of the smaller one is not positive, the ratio has"
             " no upper bound.")
     return Outcome(checks, data, alignment_plot(values), numbers, note)
@@ -179,7 +179,7 @@ def four_losses(lab: Lab) -> Outcome:
     losses = lab.pick("losses", quick=["hinge", "square"], full=["hinge", "square", "logistic", "l1"])
     three, lattice = "discrete:-1,0,1", "discrete:-3,-1,1,3"
     laws = lab.pick("laws", quick=["rademacher", DISCRETE],
-                    full=["rademacher", UNIFORM, FIFTH, DISCRETE, three, lattice])  # fmt: skip
+                    full=["rademacher", UNIFORM, FIFTH, DISCRETE, three, lattice])
     steps = lab.pick("steps", quick=5000, full=30_000)
     runs = lab.pick("runs", quick=5, full=5)
     cases = [(d, name, each) for d in dimensions for name in losses for each in laws]
@@ -197,7 +197,7 @@ def four_losses(lab: Lab) -> Outcome:
                 checks.append(stays_below(f"{named(each)}, {name}, d = 40", final(found[d, name, each]), 0.6))
     data = [row for (d, name, each), curves in found.items() for row in rows({each: curves}, d=d, trained_by=name)]
     numbers = {f"mean accuracy, {named(each)}, {name}, d = {d}": mean(final(curves))[0]
-               for (d, name, each), curves in found.items()}  # fmt: skip
+               for (d, name, each), curves in found.items()}
     return Outcome(checks, data, losses_plot(found), numbers)
 
 

@@ -41,7 +41,7 @@ def threshold(lab: Lab) -> Outcome:
     slope = log_slope(critical)
     rng = lab.rng(0)
     slopes = [log_slope({d: crossing(sigmas, [float(rng.choice(accuracy[d, s], runs).mean()) for s in sigmas])
-                         for d in dimensions}) for _ in range(2000)]  # fmt: skip
+                         for d in dimensions}) for _ in range(2000)]
     known = np.array([value for value in slopes if math.isfinite(value)])
     low, high = map(float, np.quantile(known, [0.025, 0.975])) if len(known) else (-math.inf, math.inf)
     above = min(sigma * 72 * d for d, sigma in critical.items())
@@ -53,12 +53,12 @@ def threshold(lab: Lab) -> Outcome:
     numbers = {f"sigma* at d = {d}": value for d, value in critical.items()}
     exact = {(d, s): neuron_alignment(law(s), d) / math.log(10) for d, s in accuracy}
     numbers |= {f"log10 alignment at sigma*, d = {d}": neuron_alignment(law(sigma), d) / math.log(10)
-                for d, sigma in critical.items() if 0 < sigma < math.inf}  # fmt: skip
+                for d, sigma in critical.items() if 0 < sigma < math.inf}
     variables = {name: {(d, s): math.log10(s * d**power) for d, s in accuracy} for name, power in POWERS.items()}
     variables["exact alignment"] = exact
     numbers |= {f"mean spread of accuracy at equal {name}": spread(accuracy, x) for name, x in variables.items()}
     data = [{"d": d, "sigma": s, "run": run, "accuracy": float(value)}
-            for (d, s), values in accuracy.items() for run, value in enumerate(values)]  # fmt: skip
+            for (d, s), values in accuracy.items() for run, value in enumerate(values)]
     beyond = [d for d, sigma in critical.items() if sigma == math.inf]
     note = f"at d in {beyond} accuracy is above {LEVEL} even at sigma = {sigmas[-1]:g}" if beyond else ""
     return Outcome(checks, data, threshold_plot(accuracy, variables), numbers, note)
@@ -102,7 +102,7 @@ def spread(accuracy: Accuracy, x: Mapping[tuple[int, float], float]) -> float:
     """
     dimensions = list(dict.fromkeys(d for d, _ in accuracy))
     curves = {d: np.array(sorted((x[case], accuracy[case].mean()) for case in accuracy if case[0] == d)).T
-              for d in dimensions}  # fmt: skip
+              for d in dimensions}
     low, high = max(curve[0, 0] for curve in curves.values()), min(curve[0, -1] for curve in curves.values())
     grid = np.linspace(low, high, 400)
     drawn = np.array([np.interp(grid, *curve) for curve in curves.values()])
@@ -114,7 +114,7 @@ def spread(accuracy: Accuracy, x: Mapping[tuple[int, float], float]) -> float:
 def threshold_plot(accuracy: Accuracy, variables: Mapping[str, Mapping[tuple[int, float], float]]) -> Any:
     """Final accuracy against sigma, sigma sqrt(d), sigma d and the alignment: which of them collapses the curves?"""
     names = {"sigma": r"$\sigma$", "sigma sqrt(d)": r"$\sigma\sqrt{d}$", "sigma d": r"$\sigma d$",
-             "exact alignment": "alignment"}  # fmt: skip
+             "exact alignment": "alignment"}
     figure = plots.blank(3.8)
     panels = figure.subplots(2, 2, sharey=True).ravel()
     for axes, (name, x) in zip(panels, variables.items(), strict=True):
@@ -156,7 +156,7 @@ def alignment_predicts(lab: Lab) -> Outcome:
     for case in cases:
         d, name, each = case
         make = functools.partial(hinge_alignment, NETWORKS[name], each, d, draws, lab.seed)
-        parts[case] = lab.kept("hinge-alignment", {"d": d, "network": name, "law": each, "draws": draws}, make)["parts"]
+        parts[case] = lab.kept_old("hinge-alignment", {"d": d, "network": name, "law": each, "draws": draws}, make)["parts"]
     whole = np.array([parts[case].sum(axis=1).mean() for case in cases])
     first = np.array([parts[case][:, 0].mean() for case in cases])
     reached = np.array([accuracy[case] for case in cases])
@@ -165,12 +165,12 @@ def alignment_predicts(lab: Lab) -> Outcome:
                                       alternative="greater", n_resamples=9999, rng=lab.rng(1))
     checks = [at_least("Spearman correlation of alignment and final accuracy", correlation, 0.6,
                        rank_interval(whole, reached, lab.rng(2))),
-              significant("permutation p", float(shuffled.pvalue), 0.01)]  # fmt: skip
+              significant("permutation p", float(shuffled.pvalue), 0.01)]
     numbers = {"configurations": float(len(cases)),
                "Spearman correlation, first layer alone": ranks_agree(first, reached)}
     data = [{"d": d, "network": name, "init": each, "alignment": float(value), "first_layer": float(part),
              "accuracy": accuracy[d, name, each]}
-            for (d, name, each), value, part in zip(cases, whole, first, strict=True)]  # fmt: skip
+            for (d, name, each), value, part in zip(cases, whole, first, strict=True)]
     return Outcome(checks, data, prediction_plot(data), numbers)
 
 

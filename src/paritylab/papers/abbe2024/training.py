@@ -34,7 +34,7 @@ def named(init: str) -> str:
     name, _, numbers = init.partition(":")
     sigma = "\N{GREEK SMALL LETTER SIGMA}"
     shown = {"rademacher": "Rademacher", "gaussian": "Gaussian", "perturbed-rademacher": f"{sigma} = {numbers}",
-             "uniform-perturbed": f"uniform {numbers}", "discrete": f"{{{numbers}}}"}  # fmt: skip
+             "uniform-perturbed": f"uniform {numbers}", "discrete": f"{{{numbers}}}"}
     if name == "sparse-rademacher":
         return f"sparse 1/{round(1 / float(numbers))}"
     return shown[name]
@@ -97,7 +97,7 @@ def rows(found: Mapping[str, Curves], **columns: Any) -> list[dict[str, Any]]:
             for name, curves in found.items()
             for run in range(len(curves.accuracy))
             for step, accuracy, loss in zip(curves.steps, curves.accuracy[run].tolist(), curves.loss[run].tolist(),
-                                            strict=True)]  # fmt: skip
+                                            strict=True)]
 
 
 @plots.styled

@@ -46,7 +46,7 @@ def any_input_law(lab: Lab) -> Outcome:
     for d, place, seed in itertools.product(dims, range(2), range(seeds)):
         sigma = perturbations(d)[place]
         wait = patience(error, failure, update_bound(d, perturbed=sigma > 0))
-        found = lab.kept("hinge-sgd", {"d": d, "sigma": sigma, "seed": seed, "patience": wait},
+        found = lab.kept_old("hinge-sgd", {"d": d, "sigma": sigma, "seed": seed, "patience": wait},
                          partial(train, d, sigma, wait, lab.rng(5, d, place, seed)))
         data += [{"d": d, "sigma": sigma, "seed": seed, "beta": beta, "law": law,
                   "error": float(found["error"][i]), "updates": int(found["updates"][i]),
@@ -125,7 +125,7 @@ def few_updates(lab: Lab) -> Outcome:
     data: list[dict[str, Any]] = []
     for d, place, seed in itertools.product(dims, range(2), range(seeds)):
         sigma = perturbations(d)[place]
-        found = lab.kept("hinge-updates", {"d": d, "sigma": sigma, "seed": seed},
+        found = lab.kept_old("hinge-updates", {"d": d, "sigma": sigma, "seed": seed},
                          partial(count, d, sigma, lab.rng(6, d, place, seed)))["updates"]
         data += [{"d": d, "sigma": sigma, "seed": seed, "beta": beta, "order": order, "updates": int(found[i])}
                  for i, (beta, order) in enumerate(itertools.product(BETAS, ORDERS))]

@@ -60,7 +60,7 @@ class Cell:
         """One for each rate."""
         problem = Parity(self.n, self.k)
         return [Setup(problem, settings.barak2022(self.setting, self.k, lr, self.batch), PROTOCOL)
-                for lr in figure7.grid(self.setting)]  # fmt: skip
+                for lr in figure7.grid(self.setting)]
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def load_plan(directory: Path) -> tuple[list[Share], int]:
         document = load_document(path)
         require(document["format"] == FORMAT, f"not of format {FORMAT}")
         shares = [Share(Cell(row["setting"], row["n"], row["k"], row["batch"]), Setup.from_json(row["setup"]),
-                        int(row["runs"])) for row in document["cells"]]  # fmt: skip
+                        int(row["runs"])) for row in document["cells"]]
         return shares, int(document["seed"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InvalidInput(f"{path} is not the plan of a campaign: {error}") from error
@@ -154,7 +154,7 @@ def load_plan(directory: Path) -> tuple[list[Share], int]:
 def missing(shares: Sequence[Share], seed: int, directory: Path) -> list[CountTask]:
     """The blocks that are not there, those of large networks first."""
     tasks = [task for share in shares for task in share.tasks(seed)
-             if recall(task.path(directory), Counted.load) is None]  # fmt: skip
+             if recall(task.path(directory), Counted.load) is None]
     return sorted(tasks, key=lambda task: -step_flops(task.setup))
 
 
@@ -192,7 +192,7 @@ class Campaign:
     @property
     def flops(self) -> float:
         return sum(counts.steps * step_flops(share.setup)
-                   for share, counts in zip(self.shares, self.counts, strict=True))  # fmt: skip
+                   for share, counts in zip(self.shares, self.counts, strict=True))
 
     def to_dict(self) -> dict[str, Any]:
         """What it took, as plain JSON values."""
@@ -202,7 +202,7 @@ class Campaign:
             "flops": self.flops, "seconds": self.seconds,
             "runs_per_second": self.runs / self.seconds if self.seconds else None,
             "engines": sorted(set(self.engines) - {""}),
-        }  # fmt: skip
+        }
 
     def cells(self) -> pl.DataFrame:
         """A row for each cell: its runs, and percentiles of t_c with 95 % intervals (infinite: not reached)."""
@@ -211,7 +211,7 @@ class Campaign:
     def times(self) -> pl.DataFrame:
         """Histograms of t_c: in each bin (after, until] the runs solved, and the share solved by its end."""
         parts = [asdict(share.cell) | row for share, counts in zip(self.shares, self.counts, strict=True)
-                 for row in _histogram(counts)]  # fmt: skip
+                 for row in _histogram(counts)]
         return pl.DataFrame(parts).with_columns(pl.col("share", "low", "high").cast(pl.Float32))
 
     def write(self, directory: Path) -> list[Path]:
@@ -231,7 +231,7 @@ def _cell_row(share: Share, counts: Counts, engine: str) -> dict[str, Any]:
     row = asdict(share.cell) | {
         "lr": share.setup.learner.optimiser.lr, "runs": runs, "solved": solved, "censored": counts.censored,
         "diverged": counts.diverged, "solved_low": low, "solved_high": high,
-    }  # fmt: skip
+    }
     for q in QUANTILES if runs else ():
         ends = percentile_interval_of(times, runs, q, 0.95)
         row |= {f"p{q}": percentile_of(times, runs, q), f"p{q}_low": ends[0], f"p{q}_high": ends[1]}
@@ -259,7 +259,7 @@ def _histogram(counts: Counts) -> Iterator[dict[str, Any]]:
             by_then += int(runs)
             low, high = share_interval(by_then, counts.runs)
             yield {"after": int(after), "until": int(until), "runs": int(runs), "share": by_then / counts.runs,
-                   "low": low, "high": high}  # fmt: skip
+                   "low": low, "high": high}
 
 
 FAMILIES = {

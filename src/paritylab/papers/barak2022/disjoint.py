@@ -29,7 +29,7 @@ def descent_on_the_population(lab: Lab) -> Outcome:
     found: dict[int, Floats] = {}
     for block in (10, 100):
         starts = gaussian_starts(lab.rng(5, block), seeds, 3, block)
-        kept = lab.kept("descent", {"block": block, "rate": rate, "seeds": seeds}, partial(descended, starts, rate))
+        kept = lab.kept_old("descent", {"block": block, "rate": rate, "seeds": seeds}, partial(descended, starts, rate))
         found[block] = kept["times"]
     plateaus = {block: times[:, 0] / times[:, -1] for block, times in found.items()}
     medians = {block: median(plateau) for block, plateau in plateaus.items()}
@@ -84,7 +84,7 @@ def adaptive_rates(lab: Lab) -> Outcome:
     for batch in batches:
         for block, k in pairs:
             key = {"block": block, "k": k, "batch": batch, "seeds": seeds}
-            found = lab.kept("adaptive-sgd", key, partial(trained, block, k, seeds, batch, lab.seed))
+            found = lab.kept_old("adaptive-sgd", key, partial(trained, block, k, seeds, batch, lab.seed))
             promising, solved = found["promising"], found["error"] <= 0.05
             name = f"n' = {block}, k = {k}, B = {batch}"
             checks.append(share(f"share of starts with prod v > 0 at error <= 0.05, {name}", solved[promising], 0.9))

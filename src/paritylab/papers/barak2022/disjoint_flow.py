@@ -76,7 +76,7 @@ def flow_from_gaussians(lab: Lab) -> Outcome:
         for block in blocks:
             starts = gaussian_starts(lab.rng(12, k, block), draws, k, block)
             key = {"k": k, "block": block, "draws": draws}
-            rests[block] = lab.kept("gaussian-flow", key, partial(flowed, starts))["rest"]
+            rests[block] = lab.kept_old("gaussian-flow", key, partial(flowed, starts))["rest"]
         medians = [median(rest) for rest in rests.values()]
         interval = bootstrap(lambda *samples: slope(blocks, [median(sample) for sample in samples]), *rests.values(),
                              rng=lab.rng(13, k))

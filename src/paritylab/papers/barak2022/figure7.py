@@ -88,13 +88,13 @@ class Measured:
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain JSON values."""
         lr = {name: entry and entry.setup.learner.optimiser.lr for name, entry in
-              (("best", self.best), ("as_printed", self.as_printed), ("matched", self.matched))}  # fmt: skip
+              (("best", self.best), ("as_printed", self.as_printed), ("matched", self.matched))}
         cell = self.cell
         return {
             "setting": cell.setting, "k": cell.k, "batch": cell.batch, "published_p10": cell.p10,
             "certain": cell.certain, "lr": lr, "rates": [entry.to_dict() for entry in self.rates],
             "seconds": round(self.seconds, 3),
-        }  # fmt: skip
+        }
 
 
 def grid(setting: str) -> tuple[float, ...]:

@@ -219,5 +219,5 @@ def recoveries(lab: Lab, n: int, k: int, draws: int, samples: int, chunk: int = 
             return {"gradients": np.array([sampled_gradient(signs(rng, n), range(k), samples, rng) for _ in pairs])}
 
         parameters = {"n": n, "k": k, "samples": samples, "start": start, "end": min(start + chunk, draws)}
-        found += [recover_support(g, gamma) == [*range(k)] for g in lab.kept("prop5", parameters, make)["gradients"]]
+        found += [recover_support(g, gamma) == [*range(k)] for g in lab.kept_old("prop5", parameters, make)["gradients"]]
     return found

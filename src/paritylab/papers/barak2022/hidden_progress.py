@@ -129,7 +129,7 @@ def progress(
         parity, random, np.abs(path - path[0]), rho, rho_random,
         t_c=np.where(first >= 0, first, np.inf), last=last, support=np.any(leads[last, np.arange(runs)], axis=-1),
         between_neurons=between_neurons(parity.steps, leads),
-    )  # fmt: skip
+    )
 
 
 def share(name: str, runs: NDArray[np.bool_], bound: float) -> Check:

@@ -77,7 +77,7 @@ def best_shares(
 def best_of(tries: Sequence[tuple[int, float]], results: Sequence[Result]) -> Best:
     """The largest share among the longest runs that were tried."""
     shares = [Best(result.summary.solved_fraction, lr, limit)
-              for (limit, lr), result in zip(tries, results, strict=False)]  # fmt: skip
+              for (limit, lr), result in zip(tries, results, strict=False)]
     return max((best for best in shares if best.within == shares[-1].within), key=lambda best: best.share)
 
 
@@ -166,7 +166,7 @@ def draw(found: Mapping[Combination, Best], axis: str) -> Any:
     axes = figure.add_subplot(xlabel=axis, ylabel="share of combinations solved", ylim=(-0.05, 1.05))
     for i, (loss, marker) in enumerate(zip(losses, "so^", strict=False)):
         answers = [[best.enough for point, best in found.items() if (getattr(point, axis), point.loss) == (value, loss)]
-                   for value in values]  # fmt: skip
+                   for value in values]
         drawn = {place: proportion(sum(each), len(each)) for place, each in enumerate(answers) if each}
         places = np.array(list(drawn)) + 0.25 * (i - (len(losses) - 1) / 2)
         shares = np.array([share for share, _ in drawn.values()])

@@ -234,7 +234,7 @@ def draw_panels(curves: Mapping[str, Sequence[Result]]) -> Any:
     """One panel for each setting, and range of n, of which there is something; one line for each k."""
     present = {(key.split(" k=")[0], LARGER if key.endswith(LARGER) else "") for key in curves}
     shown = [(f"({name})", more) for more in ("", LARGER) for name in settings.BARAK2022
-             if (f"({name})", more) in present]  # fmt: skip
+             if (f"({name})", more) in present]
     columns = min(len(shown), 3)
     lines = math.ceil(len(shown) / columns)
     figure = plots.blank(0.4 + 1.9 * lines)

@@ -208,7 +208,7 @@ def statistic(
 def hopeless(measured: Sequence[Measured], again: Mapping[str, Repeat]) -> tuple[float, Interval]:
     """The largest solved share over all rates in the cells of ``HOPELESS``, of as many runs as there are of each."""
     entries = [entry for m in measured if (m.cell.setting, m.cell.k, m.cell.batch) in figure7.HOPELESS
-               for entry in m.rates]  # fmt: skip
+               for entry in m.rates]
     records = [again[entry.setup.id].result.records if entry.setup.id in again else entry.records for entry in entries]
     counts = [(int(np.sum(each.status == SOLVED)), len(each)) for each in records]
     return max(proportion(*count) for count in counts)

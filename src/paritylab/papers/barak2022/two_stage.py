@@ -33,7 +33,7 @@ def two_stages(lab: Lab) -> Outcome:
     for n, k, width, samples, steps, seeds in networks:
         name = f"n = {n}, k = {k}, " + ("exact" if samples is None else f"B0 = {samples:g}")
         runs = [
-            lab.kept("two-stage", {"n": n, "k": k, "width": width, "samples": samples, "steps": steps, "seed": seed},
+            lab.kept_old("two-stage", {"n": n, "k": k, "width": width, "samples": samples, "steps": steps, "seed": seed},
                      partial(train, n, k, width, samples, steps, lab.rng(4, n, k, width, samples or 0, seed)))
             for seed in range(seeds)
         ]

@@ -130,7 +130,7 @@ def draw_widths(everything: Mapping[int, Mapping[int, Result]]) -> Any:
     for n, results in everything.items():
         widths = list(results)
         quartiles = [[percentile(r.records.t_c, r.records.status, q, r.records.steps) for r in results.values()]
-                     for q in (50, 25, 75)]  # fmt: skip
+                     for q in (50, 25, 75)]
         curves[f"n = {n}"] = plots.Series(widths, *quartiles)
         grid = np.unique(np.geomspace(widths[0], widths[-1], 50).round().astype(int))
         laws[f"random search, n = {n}"] = (grid, [RandomSearch(n, 3, searchers=int(r)).mean for r in grid])

@@ -96,9 +96,9 @@ def small_separators(lab: Lab) -> Outcome:
     for k in degrees:
         problem = Leaky(n, k)
         norms = np.array([[
-            lab.kept("separator", {"n": n, "k": k, "q": q, "points": points, "seed": seed},
+            lab.kept_old("separator", {"n": n, "k": k, "q": q, "points": points, "seed": seed},
                      partial(separator, problem, q, points, lab.rng(10, k, q, seed)))["norm"]
-            for seed in range(seeds)] for q in widths])  # fmt: skip
+            for seed in range(seeds)] for q in widths])
         separated = np.isfinite(norms[-1])
         checks.append(at_least(f"share of seeds with a separator, q = {widths[-1]}, k = {k}", float(separated.mean()),
                                0.8))

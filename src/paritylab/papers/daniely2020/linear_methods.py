@@ -93,7 +93,7 @@ def compared(lab: Lab, sizes: Leaky, count: int, features: Sequence[int], ridges
             tries |= {"network": ("network", one_step), "network without leak": ("network without leak", no_leak)}
         found: dict[str, dict[str, int]] = {}
         for label, (name, method) in tries.items():
-            kept = lab.kept("linear", key | {"method": label},
+            kept = lab.kept_old("linear", key | {"method": label},
                             partial(tested, sizes, count, method, (lab.seed, sizes.n, sizes.k, count, seed)))
             result = {part: int(value) for part, value in kept.items()}
             if name not in found or result["right"] > found[name]["right"]:

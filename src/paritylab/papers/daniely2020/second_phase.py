@@ -55,7 +55,7 @@ def two_phases(lab: Lab) -> Outcome:
     found = leaky_theorem.regime(Leaky(7**10, 7))
     curve = leaky_theorem.error_curve(found, np.arange(2, 16.6, 0.25))
     q, steps = drawn
-    run = lab.kept("leaky-descent", {"k": 7, "q": q, "steps": steps}, partial(descended, q, steps, lab.rng(22)))
+    run = lab.kept_old("leaky-descent", {"k": 7, "q": q, "steps": steps}, partial(descended, q, steps, lab.rng(22)))
     numbers |= in_theory(found, run, q, steps)
     data += [{"schedule": "theorem, q -> infinity", **row} for row in curve]
     data += [{"schedule": f"theorem, q = {q}", "step": int(step), "error": float(error)}

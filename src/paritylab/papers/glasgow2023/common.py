@@ -33,7 +33,7 @@ def tracked(lab: Lab, setup: Setup, steps: int, every: int, runs: int) -> Phases
     chosen = engines.choose(setup, lab.engine, curves=True)
     options = {"engine": chosen, "threads": lab.threads, "progress": lab.progress}
     key = {"setup": setup.id, "engine": chosen, "steps": steps, "every": every, "runs": runs}
-    phases = lab.kept("xor-phases", key, lambda: track(setup, steps, every, range(runs), lab.seed, **options))
+    phases = lab.kept_old("xor-phases", key, lambda: track(setup, steps, every, range(runs), lab.seed, **options))
     lab.count(setup, chosen, runs, runs * steps)
     return phases
 

@@ -77,7 +77,7 @@ def rotation_lower_bound(lab: Lab) -> Outcome:
     for d in sizes:
         for n in (xor.rotation_samples(d), d // 4, d // 2, d):
             errors["network"][d, n] = network_errors(lab, d, n, pairs)
-            found = lab.kept("xor-few-samples", {"d": d, "n": n, "pairs": pairs},
+            found = lab.kept_old("xor-few-samples", {"d": d, "n": n, "pairs": pairs},
                              lambda d=d, n=n: few_samples(lab, d, n, pairs))
             errors["NTK"][d, n], errors["best pair"][d, n] = found["ntk"], found["pair"]
     checks: list[Check] = []

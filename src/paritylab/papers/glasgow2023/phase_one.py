@@ -222,6 +222,6 @@ def kept_balance(lab: Lab, d: int, width: int, theta: float, eta: float, runs: i
         return {name: np.array(values) for name, values in found.items()}
 
     key = {"setup": setup.id, "engine": chosen, "steps": steps, "runs": runs}
-    balance = lab.kept("xor-balance", key, make)
+    balance = lab.kept_old("xor-balance", key, make)
     lab.count(setup, chosen, runs, runs * steps)
     return balance

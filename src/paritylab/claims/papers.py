@@ -1,0 +1,234 @@
+"""Papers: folders of claims. Those that come with the package use the door that everybody's do.
+
+A paper is a Python package with a ``paper.toml`` (docs/how-to/add-a-paper.md). It is found by an entry point of the
+group ``paritylab.papers``, or in a folder that ``--papers`` or the environment variable ``PARITYLAB_PAPERS`` names.
+What is wrong with one is said in a line (:class:`PaperWarning`), and the others stay.
+"""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from paritylab.claims.declarations import declared
+from paritylab.claims.trial import Trial
+from paritylab.errors import InvalidInput, require, unknown
+from paritylab.places import Place, places
+
+WORDS = {str: "text", int: "a whole number", list: "a list"}
+FIELDS = {"title": str, "authors": str, "venue": str, "year": int, "summary": str, "headlines": list}
+"""What ``paper.toml`` says; the headlines are the claims whose figures stand for the paper."""
+
+
+class PaperWarning(UserWarning):
+    """A paper, or a part of one, cannot be used."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One published statement, and where the code that tries it stands."""
+
+    id: str
+    where: str
+    kind: str
+    title: str
+    statement: str
+    published: str
+    paper: Paper = field(repr=False)
+    module: str
+    """The module of the paper, such as ``hidden_progress``."""
+    name: str
+    """Its class there."""
+    line: int
+
+    @property
+    def path(self) -> Path:
+        return self.paper.folder / f"{self.module}.py"
+
+    @property
+    def source(self) -> str:
+        """The class and where it stands, as one looks for it: ``paritylab/papers/me2025/figures.py:12 (Fig1)``."""
+        parts = self.paper.place.package.split(".")
+        return f"{'/'.join(parts)}/{self.module}.py:{self.line} ({self.name})"
+
+    @functools.cached_property
+    def trial(self) -> type[Trial]:
+        """The class that tries it; its module is loaded when first asked for."""
+        found = getattr(self.paper.place.load(self.module), self.name)
+        if not isinstance(found, type):
+            return _legacy(self, found)
+        require(isinstance(found, type) and issubclass(found, Trial), f"{self.id}: {self.name} is not a Trial")
+        return found
+
+    @property
+    def first(self) -> dict[str, Any]:
+        """The first version of its setup and rule, as it was written before any trial; empty where there was none."""
+        return self.paper.first.get(self.id, {})
+
+    @property
+    def remark(self) -> str:
+        """What else was tried or found out."""
+        return self.paper.remarks.get(self.id, "")
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper: what it is, and the folder with its claims, tables and evidence."""
+
+    place: Place
+    title: str
+    authors: str
+    venue: str
+    year: int
+    summary: str
+    headlines: tuple[str, ...]
+
+    @property
+    def id(self) -> str:
+        return self.place.name
+
+    @property
+    def folder(self) -> Path:
+        assert self.place.folder is not None
+        return self.place.folder
+
+    def __str__(self) -> str:
+        return f"{self.id} in {self.folder}"
+
+    def part(self, name: str) -> ModuleType | None:
+        """A module that a paper may have: ``settings``, ``pages``, ``recordings``."""
+        return self.place.load(name) if (self.folder / f"{name}.py").is_file() else None
+
+    @property
+    def commands(self) -> list[str]:
+        """The commands that it adds to ``paritylab``: modules of its folder ``commands``."""
+        return sorted(path.stem for path in (self.folder / "commands").glob("[a-z]*.py"))
+
+    @functools.cached_property
+    def claims(self) -> dict[str, Claim]:
+        """Its claims by id, in the order of ``paper.toml``'s ``order``, then of modules and lines."""
+        found: dict[str, Claim] = {}
+        for path in sorted(self.folder.glob("*.py")):
+            try:
+                for fields, name, line in declared(path):
+                    each = Claim(**fields, paper=self, module=path.stem, name=name, line=line)
+                    require(each.id.startswith(f"{self.id}."), f"{path.name}: the id {each.id} must begin {self.id}.")
+                    require(each.id not in found, f"{path.name} declares {each.id} a second time")
+                    found[each.id] = each
+            except InvalidInput as error:
+                _warn(self.id, error)
+        import re
+
+        for path in sorted(self.folder.glob("*.py")):
+            text = path.read_text()
+            for mark in re.finditer(r'(?m)^@reproduces\("([^"]+)"\)\ndef (\w+)', text):
+                old = self.first[mark[1]]
+                line = text.count("\n", 0, mark.start()) + 1
+                fields = {name: old[name] for name in ("id", "where", "kind", "title", "statement")}
+                found[mark[1]] = Claim(**fields, published=old["expect"], paper=self, module=path.stem,
+                                       name=mark[2], line=line)
+        order = {name: place for place, name in enumerate(self.first)}
+        return dict(sorted(found.items(), key=lambda item: order.get(item[0], len(order))))
+
+    @functools.cached_property
+    def first(self) -> dict[str, dict[str, Any]]:
+        """The first versions of setups and rules, by id: ``first.toml``."""
+        entries = _read(self.folder / "first.toml", self.id).get("claim", [])
+        return {entry["id"]: entry for entry in entries if isinstance(entry, dict) and "id" in entry}
+
+    @functools.cached_property
+    def remarks(self) -> dict[str, str]:
+        """What else was tried or found out, by id: ``remarks.toml``."""
+        entries = _read(self.folder / "remarks.toml", self.id).get("remarks", {})
+        return {name: " ".join(str(text).split()) for name, text in entries.items()}
+
+
+def papers() -> dict[str, Paper]:
+    """Every paper that can be found, by id; those of the package first."""
+    return _opened(tuple(places()))
+
+
+def paper(name: str) -> Paper:
+    """The paper of this id.
+
+    >>> paper("barak2022").year
+    2022
+    """
+    if name not in papers():
+        raise unknown("paper", name, papers())
+    return papers()[name]
+
+
+@functools.lru_cache(maxsize=4)
+def _opened(found: tuple[Place, ...]) -> dict[str, Paper]:
+    opened: dict[str, Paper] = {}
+    for place in found:
+        try:
+            require(place.name not in opened, f"there is another paper of this name: {opened.get(place.name)}")
+            opened[place.name] = _open(place)
+        except InvalidInput as error:
+            _warn(place.name, error)
+    return opened
+
+
+def _open(place: Place) -> Paper:
+    require(place.folder is not None and place.folder.is_dir(), f"there is no package {place.package}")
+    require(place.name.isidentifier(), f"{place.name} is no name for a Python package")
+    assert place.folder is not None
+    about = _read(place.folder / "paper.toml", place.name, needed=True)
+    for name, kind in FIELDS.items():
+        require(isinstance(about.get(name), kind), f"paper.toml: {name} is missing, or not {WORDS[kind]}")
+    for name in about:
+        if name not in FIELDS:
+            raise unknown("field of paper.toml", name, FIELDS)
+    return Paper(place=place, **about | {"headlines": tuple(about["headlines"])})
+
+
+def _read(path: Path, name: str, needed: bool = False) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        if needed:
+            raise InvalidInput(f"{path} is missing") from error
+        return {}
+    except (OSError, ValueError) as error:
+        told = InvalidInput(f"{path} cannot be read: {error}")
+        if needed:
+            raise told from error
+        _warn(name, told)
+        return {}
+
+
+def _warn(name: str, error: InvalidInput) -> None:
+    warnings.warn(f"paper {name}, not used: {error}", PaperWarning, stacklevel=3)
+
+
+def _legacy(claim: Claim, function: Any) -> type[Trial]:
+    from paritylab.claims.trial import Findings
+
+    class Legacy(Trial):
+        def work(self, lab: Any) -> Any:
+            outcome = function(lab)
+            self._parameters, self._reached = lab.parameters, lab.size_reached
+            return outcome
+
+        def judge(self, got: Any) -> Findings:
+            return Findings(got.checks, got.data, got.numbers, got.note)
+
+        def draw(self, got: Any) -> Any:
+            return got.figure
+
+        @property
+        def parameters(self) -> dict[str, Any]:
+            return self._parameters
+
+        @property
+        def reduced(self) -> bool:
+            return self._reached != "full"
+
+    return Legacy

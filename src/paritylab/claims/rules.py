@@ -1,0 +1,165 @@
+"""Rules: the lines of a pass rule, declared in a Trial and applied to what was measured. ``claims show`` prints them.
+
+A rule's name is a template: ``at_least("lowest accuracy, d = {d}", 0.999)`` declares it, and in ``judge``
+``self.accuracy(0.9995, d=32)`` is the Check of one value.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from paritylab.claims.verdicts import Check, Interval
+
+Size = Literal["quick", "standard", "full"]
+SIZES: tuple[Size, ...] = ("quick", "standard", "full")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What is asked of one measured number, at all sizes of a trial or at those of ``only``.
+
+    Called with a value, it gives a Check; ``passed`` says whether the value does what the words of ``asked`` say, and
+    ``certain`` whether a failure is beyond doubt. Other keywords fill the templates of name and words.
+
+    >>> slope = Rule("slope, eta = {eta:g}", "95 % interval in 0.8 to 1.7")
+    >>> print(slope(1.1, passed=True, interval=(0.9, 1.3), eta=0.25))
+    pass  slope, eta = 0.25: 1.1 [0.9, 1.3]  (asked: 95 % interval in 0.8 to 1.7)
+    """
+
+    name: str
+    asked: str
+    only: tuple[Size, ...] = SIZES
+
+    def __call__(
+        self,
+        value: float | None,
+        *,
+        passed: bool | None,
+        interval: Interval | None = None,
+        certain: bool = True,
+        **fields: Any,
+    ) -> Check:
+        passed = None if passed is None else bool(passed)
+        return self._check(Check("", _number(value), self.asked.format(**fields), passed, interval, certain), fields)
+
+    def _check(self, check: Check, fields: dict[str, Any]) -> Check:
+        return replace(check, name=self.name.format(**fields), by=self)
+
+    def __str__(self) -> str:
+        sizes = "" if self.only == SIZES else f"  ({' and '.join(self.only)} only)"
+        return f"{_plain(self.name)}: {_plain(self.asked)}{sizes}"
+
+
+@dataclass(frozen=True)
+class Bounds(Rule):
+    """A number between two bounds; those that depend on what was measured are said in words, and given with it."""
+
+    low: float | str = -math.inf
+    high: float | str = math.inf
+
+    def __call__(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        value: float | None,
+        interval: Interval | None = None,
+        *,
+        low: float | None = None,
+        high: float | None = None,
+        **fields: Any,
+    ) -> Check:
+        ends = [given if isinstance(said, str) else said for given, said in ((low, self.low), (high, self.high))]
+        assert None not in ends, f"{self.name}: say where the bound is"
+        least, most = (float(end) for end in ends if end is not None)
+        if value is None or math.isnan(value):
+            return self._check(Check("", None, between_words(least, most), None, interval), fields)
+        ends_ = None if interval is None else (float(interval[0]), float(interval[1]))
+        certain = ends_ is None or ends_[1] < least or ends_[0] > most
+        check = Check("", float(value), between_words(least, most), bool(least <= value <= most), ends_, certain)
+        return self._check(check, fields)
+
+
+@dataclass(frozen=True)
+class Significance(Rule):
+    """A p-value below a level. A larger one does not speak against a claim: it leaves it inconclusive."""
+
+    level: float = 0.05
+
+    def __call__(self, p_value: float | None, **fields: Any) -> Check:  # pyright: ignore[reportIncompatibleMethodOverride]
+        if p_value is None or math.isnan(p_value):
+            return self._check(Check("", None, self.asked, None), fields)
+        return self._check(Check("", float(p_value), self.asked, bool(p_value < self.level), certain=False), fields)
+
+
+@dataclass(frozen=True)
+class Condition(Rule):
+    """A condition that is not a bound on one number."""
+
+    def __call__(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, truth: bool | None, value: float | None = None, **fields: Any
+    ) -> Check:
+        shown = value if value is not None or truth is None else float(bool(truth))
+        passed = None if truth is None else bool(truth)
+        return self._check(Check("", shown, self.asked.format(**fields), passed), fields)
+
+
+def between(name: str, low: float | str, high: float | str, *, only: tuple[Size, ...] = SIZES) -> Bounds:
+    """``low <= value <= high``; a value that is None or NaN leaves the check open.
+
+    >>> slope = between("slope, k = {k}", 1, 4)
+    >>> print(slope(1.9, (1.7, 2.1), k=3))
+    pass  slope, k = 3: 1.9 [1.7, 2.1]  (asked: 1 to 4)
+    >>> print(slope)
+    slope, k = {k}: 1 to 4
+    """
+    return Bounds(name, between_words(low, high), only, low, high)
+
+
+def at_least(name: str, bound: float | str, *, only: tuple[Size, ...] = SIZES) -> Bounds:
+    """``value >= bound``.
+
+    >>> print(at_least("share", "that of the other start")(0.8, low=0.7))
+    pass  share: 0.8  (asked: >= 0.7)
+    """
+    return between(name, bound, math.inf, only=only)
+
+
+def at_most(name: str, bound: float | str, *, only: tuple[Size, ...] = SIZES) -> Bounds:
+    """``value <= bound``."""
+    return between(name, -math.inf, bound, only=only)
+
+
+def significant(name: str, level: float, *, only: tuple[Size, ...] = SIZES) -> Significance:
+    """A p-value below ``level``."""
+    return Significance(name, f"< {level:g}", only, level)
+
+
+def holds(name: str, asked: str = "yes", *, only: tuple[Size, ...] = SIZES) -> Condition:
+    """A condition in words; ``self.rule(truth, value)`` is its Check.
+
+    >>> print(holds("upper end of the slope", "< 1.7")(True, 1.2))
+    pass  upper end of the slope: 1.2  (asked: < 1.7)
+    """
+    return Condition(name, asked, only)
+
+
+def between_words(low: float | str, high: float | str) -> str:
+    """
+    >>> between_words(1, 4), between_words(0.9, math.inf), between_words(-math.inf, "the bound")
+    ('1 to 4', '>= 0.9', '<= the bound')
+    """
+    ends = [end if isinstance(end, str) else f"{end:g}" for end in (low, high)]
+    if high == math.inf:
+        return f">= {ends[0]}"
+    return f"<= {ends[1]}" if low == -math.inf else f"{ends[0]} to {ends[1]}"
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _plain(template: str) -> str:
+    """A template as people read it: the names of its fields, without how they are formatted."""
+    named = re.sub(r"(?<!\{)\{(\w+)[^{}]*\}(?!\})", r"{\1}", template)
+    return named.replace("{{", "{").replace("}}", "}")

@@ -1,0 +1,90 @@
+"""Where papers are: packages with an entry point of the group ``paritylab.papers``, and folders that are named.
+
+``PARITYLAB_PAPERS`` names folders, separated as in ``PATH``: each is a paper (it has a ``paper.toml``), or holds some.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+
+from paritylab.errors import InvalidInput, in_a_line, require
+
+GROUP = "paritylab.papers"
+VARIABLE = "PARITYLAB_PAPERS"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A package that is said to be a paper; its folder, if there is one."""
+
+    package: str
+    folder: Path | None
+    installed: bool
+
+    @property
+    def name(self) -> str:
+        return self.package.split(".")[-1]
+
+    def load(self, module: str) -> ModuleType:
+        """A module of the package."""
+        try:
+            if not self.installed and self.package not in sys.modules:
+                self._make_importable()
+            return importlib.import_module(f"{self.package}.{module}")
+        except InvalidInput:
+            raise
+        except Exception as error:
+            raise InvalidInput(f"paper {self.name}: {module}.py cannot be imported: {in_a_line(error)}") from error
+
+    def _make_importable(self) -> None:
+        """Let a folder that is not installed be imported by its name."""
+        assert self.folder is not None
+        init = self.folder / "__init__.py"
+        require(importlib.util.find_spec(self.package) is None, f"{self.package} is the name of another package")
+        require(init.is_file(), f"{self.folder} has no __init__.py")
+        spec = importlib.util.spec_from_file_location(self.package, init,
+                                                      submodule_search_locations=[str(self.folder)])
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules[self.package] = module = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[self.package]
+            raise
+
+
+def places() -> list[Place]:
+    """Every package that is said to be a paper; those of paritylab itself come first."""
+    return [*_installed(), *_named(os.environ.get(VARIABLE, ""))]
+
+
+@functools.cache
+def _installed() -> tuple[Place, ...]:
+    found = []
+    entries = metadata.entry_points(group=GROUP)
+    for entry in sorted(entries, key=lambda entry: not entry.value.startswith("paritylab.")):
+        try:
+            spec = importlib.util.find_spec(entry.value)
+        except ImportError:
+            spec = None
+        folders = list(spec.submodule_search_locations or []) if spec else []
+        found.append(Place(entry.value, Path(folders[0]) if folders else None, installed=True))
+    return tuple(found)
+
+
+def _named(folders: str) -> Iterator[Place]:
+    for text in filter(None, folders.split(os.pathsep)):
+        folder = Path(text).resolve()
+        inside = [path.parent for path in sorted(folder.glob("*/paper.toml"))]
+        for each in [folder] if (folder / "paper.toml").is_file() else inside or [folder]:
+            yield Place(each.name, each, installed=False)

@@ -1,0 +1,40 @@
+"""What sweeps need of others: something that trains, and a place for Records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from paritylab.engines.work import Job
+from paritylab.errors import CellFailed
+from paritylab.setups.setup import Setup
+from paritylab.storage.records import Records
+
+
+class Trainer(Protocol):
+    """What sweeps ask to train: a crew, or :mod:`paritylab.engines` itself."""
+
+    def choices(self, setups: Sequence[Setup], engine: str = "auto") -> list[tuple[str, str]]:
+        """For each Setup the engine that will train it, and the name of its Records."""
+        ...
+
+    def attempt(
+        self, jobs: Sequence[Job], engine: str = "auto", threads: int | None = None
+    ) -> Iterator[Sequence[tuple[int, Records | CellFailed]]]:
+        """Train; a few times a second, what has ended since, by the position of its job."""
+        ...
+
+
+class RecordStore(Protocol):
+    """Where Records are kept and looked up: a :class:`paritylab.Store`, or what stands before one."""
+
+    @property
+    def root(self) -> Path | None:
+        """The folder where those who look on find the sweep."""
+        ...
+
+    def records(self, setup_id: str, engine: str, seed: int) -> Records: ...
+    def engines(self, setup_id: str, seed: int) -> list[str]: ...
+    def append(self, setup_id: str, setup_json: str, engine: str, seed: int, records: Records) -> object: ...
+    def compact(self, setup_id: str, engine: str, seed: int) -> object: ...

@@ -1,0 +1,184 @@
+"""Tasks: work as values that can be written to a file, done on any machine, and asked for again.
+
+Tasks of one chain are done in order, and a chain ends with the first task whose median run is unsolved (a curve over n
+stops where its points leave the axis) or, with ``until``, that solves such a share of its runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from paritylab import __version__, engines
+from paritylab.errors import InvalidInput, require
+from paritylab.running import computations
+from paritylab.running.cost import step_flops
+from paritylab.setups.setup import Setup
+from paritylab.storage.counts import CountTask
+from paritylab.storage.records import SOLVED, Records
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Task:
+    """Runs 0 .. ``runs`` - 1 of a Setup, as part of a chain (a task without a name for it is a chain by itself)."""
+
+    setup: Setup
+    seed: int
+    runs: int
+    chain: str = ""
+    until: float | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.setup.id}-{self.seed}-{self.runs}"
+
+    def ends(self, records: Records) -> bool:
+        """Whether its chain ends with this task."""
+        return bool(self.chain) and chain_ends(records, self.until)
+
+
+def chain_ends(records: Records, until: float | None) -> bool:
+    """Whether so large a share is solved or, without ``until``, no more than half."""
+    solved = float(np.mean(records.status == SOLVED))
+    return solved <= 0.5 if until is None else solved >= until
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """How training curves are recorded: the options of :func:`paritylab.curves` that decide what they hold."""
+
+    steps: int | tuple[int, ...]
+    every: int | None = None
+    runs: tuple[int, ...] = (0,)
+    weights: bool = False
+    train: bool = False
+    stop: float | None = None
+    loss: str | None = None
+
+    def options(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class CurveTask:
+    """Training curves of a Setup."""
+
+    setup: Setup
+    seed: int
+    how: Recorded
+
+    def name_on(self, engine: str) -> str:
+        """The name of the file that keeps them, by the engine that made them."""
+        how = {name: value for name, value in self.how.options().items() if value is not None or name == "every"}
+        return kept_name("curves", {"setup": self.setup.id, "engine": engine, **how}, self.seed)
+
+    @property
+    def name(self) -> str:
+        return self.name_on(engines.choose(self.setup, curves=True))
+
+
+def kept_name(name: str, parameters: Mapping[str, Any], seed: int) -> str:
+    """The name of the file that keeps a result with these parameters."""
+    key = json.dumps([name, dict(parameters), seed, __version__], sort_keys=True)
+    return f"{name}-{hashlib.blake2b(key.encode(), digest_size=12).hexdigest()}"
+
+
+@dataclass(frozen=True)
+class ParamsTask:
+    """Runs 0 .. ``runs`` - 1 of a Setup with their final params."""
+
+    setup: Setup
+    seed: int
+    runs: int
+
+    def name_on(self, engine: str) -> str:
+        """The name of the file that keeps them, by the engine that trained them."""
+        return kept_name("params", {"setup": self.setup.id, "engine": engine, "runs": self.runs}, self.seed)
+
+    @property
+    def name(self) -> str:
+        return self.name_on(engines.choose(self.setup))
+
+
+@dataclass(frozen=True)
+class ComputeTask:
+    """A computation of a paper: its function by name, and its arguments as JSON text."""
+
+    function: str
+    arguments: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        kept = self.function.partition(":")[2].replace("_", "-")
+        return kept_name(f"computed-{kept}", {"function": self.function, "arguments": self.arguments}, self.seed)
+
+    def do(self) -> dict[str, np.ndarray]:
+        """Its arrays."""
+        made = computations.named(self.function)(self.seed, **json.loads(self.arguments))
+        return {name: np.asarray(value) for name, value in made.items()}
+
+
+def flops_of(task: AnyTask) -> float:
+    """The FLOPs of training a task, if no run is solved before its step limit; a computation's are not known."""
+    if isinstance(task, ComputeTask):
+        return 0.0
+    if isinstance(task, CurveTask):
+        steps = task.how.steps if isinstance(task.how.steps, int) else task.how.steps[-1]
+        return len(task.how.runs) * steps * step_flops(task.setup)
+    return task.runs * task.setup.protocol.max_steps * step_flops(task.setup)
+
+
+AnyTask = Task | CurveTask | CountTask | ParamsTask | ComputeTask
+
+
+def to_text(tasks: Sequence[AnyTask]) -> str:
+    """The tasks as JSON."""
+
+    def row(task: AnyTask) -> dict[str, Any]:
+        if isinstance(task, ComputeTask):
+            return asdict(task)
+        about = {"setup": task.setup.to_json(), "seed": task.seed}
+        if isinstance(task, CurveTask):
+            return about | {"curves": task.how.options()}
+        if isinstance(task, CountTask):
+            return about | {"count": [task.first, task.runs]}
+        if isinstance(task, ParamsTask):
+            return about | {"params": task.runs}
+        return about | {"runs": task.runs, "chain": task.chain, "until": task.until}
+
+    rows = [row(task) for task in tasks]
+    return json.dumps({"format": FORMAT, "tasks": rows}, indent=1) + "\n"
+
+
+def from_text(text: str) -> list[AnyTask]:
+    try:
+        document = json.loads(text)
+        require(isinstance(document, dict) and document.get("format") == FORMAT, f"not of format {FORMAT}")
+        return [_task(row) for row in document["tasks"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InvalidInput(f"not a file of tasks: {error}") from error
+
+
+def _task(row: dict[str, Any]) -> AnyTask:
+    if "function" in row:
+        return ComputeTask(str(row["function"]), str(row["arguments"]), int(row["seed"]))
+    setup, seed = Setup.from_json(row["setup"]), int(row["seed"])
+    if "params" in row:
+        return ParamsTask(setup, seed, int(row["params"]))
+    if "count" in row:
+        first, runs = row["count"]
+        return CountTask(setup, seed, int(first), int(runs))
+    if "curves" not in row:
+        return Task(setup, seed, int(row["runs"]), row["chain"], row.get("until"))
+    options: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in row["curves"].items()
+    }
+    return CurveTask(setup, seed, Recorded(**options))
