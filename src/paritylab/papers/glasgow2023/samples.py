@@ -123,7 +123,8 @@ class SampleComplexity(NetworkSamples):
             "share solved at kappa = 1": float(np.mean(np.isfinite(np.concatenate(noisy)))),
         }
         rows = [{"curve": name.replace("$", ""), "d": d, "run": run,
-                 "samples": float(value) if value < np.inf else None} for name, (dimensions, values) in curves.items() for d, found in zip(dimensions, values, strict=True)
+                 "samples": float(value) if value < np.inf else None}
+                for name, (dimensions, values) in curves.items() for d, found in zip(dimensions, values, strict=True)
                 for run, value in enumerate(found)]
         return Findings(checks, rows, numbers)
 
