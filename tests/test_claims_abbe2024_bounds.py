@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from paritylab.claims import Lab, find
-from paritylab.claims.registry import method
 from paritylab.measures.fourier import cube
 from paritylab.papers.abbe2024 import bounds, corollaries, junk, updates
 

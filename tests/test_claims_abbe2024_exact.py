@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from paritylab.claims import Lab, find, reproduce
-from paritylab.claims.registry import method
 from paritylab.measures.alignment import alignment
 from paritylab.papers.abbe2024.alignments import ratio_interval, sign_flow
 from paritylab.papers.abbe2024.common import fit

@@ -7,7 +7,6 @@ import pytest
 
 from paritylab import Curves, Neuron
 from paritylab.claims import Lab, find, reproduce
-from paritylab.claims.registry import method
 from paritylab.papers.barak2022 import finite, hidden_progress
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from paritylab import MLP
 from paritylab.claims import Lab, find
-from paritylab.claims.registry import method
 from paritylab.measures.fourier import cube, population_gradient
 from paritylab.measures.gap import gaps
 from paritylab.papers.barak2022 import activations, exact, fourier, methods

@@ -10,7 +10,6 @@ from scipy import stats
 
 from paritylab import MLP, SGD, Learner, Parity, Setup
 from paritylab.claims import Lab, find
-from paritylab.claims.registry import method
 from paritylab.measures.fourier import cube, fourier_coefficients
 from paritylab.papers.barak2022 import common, deep, distributions, noise, phases, plateaus, repeats, robustness
 from paritylab.running.sweeps import Result

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from paritylab.claims import Lab, find
-from paritylab.claims.registry import method
 from paritylab.papers.barak2022 import disjoint, disjoint_flow, two_stage
 from paritylab.theory.two_stage import Layer
 

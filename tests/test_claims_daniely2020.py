@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from paritylab.claims import Lab, find, reproduce
-from paritylab.claims.registry import method
 from paritylab.papers.daniely2020.common import best, practical
 from paritylab.papers.daniely2020.contrast import relevant_gradient
 from paritylab.papers.daniely2020.exact import logistic
