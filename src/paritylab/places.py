@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -20,6 +21,10 @@ from paritylab.errors import InvalidInput, in_a_line, require
 
 GROUP = "paritylab.papers"
 VARIABLE = "PARITYLAB_PAPERS"
+
+
+class PlaceWarning(UserWarning):
+    """Something that a paper brings cannot be used."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,11 @@ class Place:
     @property
     def name(self) -> str:
         return self.package.split(".")[-1]
+
+    @property
+    def commands(self) -> list[str]:
+        """The commands that it adds to ``paritylab``: the modules of its folder ``commands``."""
+        return sorted(path.stem for path in self.folder.glob("commands/[a-z]*.py")) if self.folder else []
 
     def load(self, module: str) -> ModuleType:
         """A module of the package."""
@@ -66,6 +76,21 @@ class Place:
 def places() -> list[Place]:
     """Every package that is said to be a paper; those of paritylab itself come first."""
     return [*_installed(), *_named(os.environ.get(VARIABLE, ""))]
+
+
+@contextlib.contextmanager
+def also_in(folders: Iterable[Path]) -> Iterator[None]:
+    """Look for papers in these folders too."""
+    before = os.environ.get(VARIABLE)
+    if added := [str(folder) for folder in folders]:
+        os.environ[VARIABLE] = os.pathsep.join([*added, *filter(None, [before])])
+    try:
+        yield
+    finally:
+        if added and before is None:
+            del os.environ[VARIABLE]
+        elif before is not None:
+            os.environ[VARIABLE] = before
 
 
 @functools.cache

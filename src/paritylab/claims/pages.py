@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from paritylab.claims import evidence
-from paritylab.claims.registry import Claim, remarks
+from paritylab.claims.papers import Claim
 from paritylab.claims.verdicts import INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED
 
 HEAD = """# What was reproduced
@@ -59,7 +59,7 @@ def _told(entry: dict[str, Any] | None) -> str:
 def _numbers(claim: Claim, entry: dict[str, Any]) -> list[str]:
     checks = [f"- {_plain(check_line(check))}" for check in entry["checks"]]
     note = [f"- note: {_plain(entry['note'])}"] if entry["note"] else []
-    remark = ["", remarks()[claim.id]] if claim.id in remarks() else []
+    remark = ["", claim.remark] if claim.remark else []
     return [f"{entry['size']}, {entry['runs']} runs, seed {entry['seed']}:", "", *checks, *note, *remark]
 
 

@@ -18,14 +18,14 @@ from typing import Any
 from paritylab.claims.declarations import declared
 from paritylab.claims.trial import Trial
 from paritylab.errors import InvalidInput, require, unknown
-from paritylab.places import Place, places
+from paritylab.places import Place, PlaceWarning, places
 
 WORDS = {str: "text", int: "a whole number", list: "a list"}
 FIELDS = {"title": str, "authors": str, "venue": str, "year": int, "summary": str, "headlines": list}
 """What ``paper.toml`` says; the headlines are the claims whose figures stand for the paper."""
 
 
-class PaperWarning(UserWarning):
+class PaperWarning(PlaceWarning):
     """A paper, or a part of one, cannot be used."""
 
 
@@ -101,17 +101,13 @@ class Paper:
         return f"{self.id} in {self.folder}"
 
     def part(self, name: str) -> ModuleType | None:
-        """A module that a paper may have: ``settings``, ``pages``, ``recordings``."""
-        return self.place.load(name) if (self.folder / f"{name}.py").is_file() else None
-
-    @property
-    def commands(self) -> list[str]:
-        """The commands that it adds to ``paritylab``: modules of its folder ``commands``."""
-        return sorted(path.stem for path in (self.folder / "commands").glob("[a-z]*.py"))
+        """A module or package that a paper may have: ``settings``, ``site``, ``recordings``."""
+        files = (self.folder / f"{name}.py", self.folder / name / "__init__.py")
+        return self.place.load(name) if any(path.is_file() for path in files) else None
 
     @functools.cached_property
     def claims(self) -> dict[str, Claim]:
-        """Its claims by id, in the order of ``paper.toml``'s ``order``, then of modules and lines."""
+        """Its claims by id, in the order of ``first.toml``, then of modules and lines."""
         found: dict[str, Claim] = {}
         for path in sorted(self.folder.glob("*.py")):
             try:

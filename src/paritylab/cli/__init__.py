@@ -9,26 +9,59 @@ import signal
 import sys
 import warnings
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 from paritylab import __version__
 from paritylab.cli.interrupts import Interrupts
 from paritylab.cli.parser import Parser
 from paritylab.errors import InvalidInput
+from paritylab.places import PlaceWarning, also_in, places
 
-COMMANDS = (
-    "adaptive", "alignment", "atlas", "campaign", "claims", "compare", "curves", "demo", "flow", "fourier", "leaky",
-    "measure", "merge", "report", "reproduce", "results", "search", "serve", "status", "two-stage", "work", "xor",
-)
+GROUPS = {
+    "measure and look": ("measure", "curves", "compare", "results", "status"),
+    "claims": ("claims", "reproduce"),
+    "theory instruments": ("alignment", "fourier", "flow", "search", "atlas"),
+    "site": ("report", "serve"),
+    "store and other machines": ("merge", "work"),
+}
+"""The commands, as the table of contents has them; papers add their own."""
 
 
-def build_parser() -> Parser:
-    parser = Parser(prog="paritylab", description="How neural networks learn parities.")
-    parser.add_argument("--version", action="version", version=f"paritylab {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
-    for name in COMMANDS:
-        importlib.import_module(f"paritylab.cli.{name.replace('-', '_')}").add(commands)
-    return parser
+class Contents(Parser):
+    """The parser of all commands: its help is their table of contents."""
+
+    def __init__(self) -> None:
+        super().__init__(prog="paritylab", description="How neural networks learn parities.")
+        self.add_argument("--version", action="version", version=f"paritylab {__version__}")
+        self.commands: Any = self.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+        self.groups: dict[str, list[str]] = {}
+        for title, names in GROUPS.items():
+            for name in names:
+                self._take(title, importlib.import_module(f"paritylab.cli.{name.replace('-', '_')}"))
+        for place in places():
+            for name in place.commands:
+                try:
+                    self._take(f"of {place.name}", place.load(f"commands.{name}"))
+                except (InvalidInput, ValueError) as error:  # argparse: a command of this name is there already
+                    warnings.warn(f"paper {place.name}, command {name} not used: {error}", PlaceWarning, stacklevel=2)
+
+    def _take(self, title: str, module: ModuleType) -> None:
+        before = set(self.commands.choices)
+        module.add(self.commands)
+        self.groups.setdefault(title, []).extend(name for name in self.commands.choices if name not in before)
+
+    def format_help(self) -> str:
+        told = {action.dest: action.help for action in self.commands._choices_actions}
+        lines = [f"usage: {self.prog} COMMAND [options]", "", str(self.description), ""]
+        for title, names in self.groups.items():
+            lines += [title, *(f"  {name:<12}{told[name]}" for name in names), ""]
+        lines.append(f"'{self.prog} COMMAND --help' tells all about one; '{self.prog} --version', which version it is.")
+        return "\n".join(lines) + "\n"
+
+
+def build_parser() -> Contents:
+    return Contents()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,10 +78,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None, interrupts: Interrupts) -> int:
     try:
-        options = build_parser().parse_args(arguments)
+        parser = build_parser()
+        options = parser.parse_args(arguments)
         if options.command is None:
-            raise InvalidInput(f"which command? allowed: {', '.join(COMMANDS)}")
-        options.run(options)
+            raise InvalidInput(f"which command? allowed: {', '.join(parser.commands.choices)}")
+        with also_in(options.papers or ()):
+            options.run(options)
         sys.stdout.flush()
     except InvalidInput as error:
         return _complain(error)

@@ -4,34 +4,42 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from paritylab.cli.parser import Parser, add_common, print_json
-from paritylab.errors import InvalidInput, require, unknown
+from paritylab.errors import InvalidInput, require
+
+if TYPE_CHECKING:
+    from paritylab.claims import Claim
 
 
 def add(commands: Any) -> None:
     parser: Parser = commands.add_parser(
         "claims",
         help="list the published claims and where they stand",
-        description="Every claim with its kind, cost tier and verdict; 'claims show ID' tells all about one.",
+        description="Every claim with its kind and verdict; 'claims show ID' tells all about one, made from its code:"
+        " where it stands, its sizes, what it asks for, its rules, and the evidence.",
     )
     parser.add_argument("show", nargs="*", metavar="show ID", help="show these claims in full (globs are allowed)")
     parser.add_argument("--paper", help="only this paper's claims")
+    parser.add_argument("--first", action="store_true", help="with show: the first setup and rule, before any trial")
     parser.add_argument("--markdown", action="store_true", help="a page of shipped evidence, as docs/reproduction.md")
     add_common(parser, run)
 
 
 def run(options: argparse.Namespace) -> None:
-    from paritylab.claims.registry import PAPERS, find, registry
+    from paritylab.claims.papers import paper
+    from paritylab.claims.registry import find, registry
 
     if options.show:
         require(options.show[0] == "show" and len(options.show) > 1,
                 f"'claims' takes nothing, or: show ID...; not {' '.join(options.show)!r}")
-    if options.paper is not None and options.paper not in PAPERS:
-        raise unknown("paper", options.paper, PAPERS)
+    require(bool(options.show) or not options.first, "--first is about 'claims show ID'")
+    chosen = paper(options.paper) if options.paper is not None else None
     claims = find(options.show[1:]) if options.show else list(registry().values())
-    claims = [claim for claim in claims if options.paper in (None, claim.paper)]
+    claims = [claim for claim in claims if chosen in (None, claim.paper)]
     if not claims:
         raise InvalidInput(f"none of these claims is of {options.paper}")
     if options.markdown:
@@ -40,37 +48,39 @@ def run(options: argparse.Namespace) -> None:
         require(not options.json, "--json and --markdown exclude each other")
         print(markdown(claims))
         return
+    if options.first:
+        require(any(claim.first for claim in claims), "there is no first version of these claims")
     rows = [describe(claim, options.out, full=bool(options.show)) for claim in claims]
     if options.json:
         print_json({"claims": rows})
     elif options.show:
-        print("\n\n".join(page(row) for row in rows))
+        print("\n\n".join(map(first_page if options.first else page, rows)))
     else:
         print_list(rows)
 
 
-def describe(claim: Any, out: Any, full: bool) -> dict[str, Any]:
+def describe(claim: Claim, out: Path, full: bool) -> dict[str, Any]:
     """A claim and its evidence as plain JSON values."""
     from paritylab.claims import evidence
-    from paritylab.claims.registry import remarks
 
     found = evidence.strongest(out, claim.id)
-    row = {name: getattr(claim, name) for name in ("id", "paper", "kind", "tier", "title")}
+    row: dict[str, Any] = {"id": claim.id, "paper": claim.paper.id, "kind": claim.kind, "title": claim.title}
     if full:
-        names = ("where", "statement", "setup", "expect", "criterion", "quick", "cost", "cost_note", "depends")
-        row |= {name: getattr(claim, name) for name in names}
-        row["remark"] = remarks().get(claim.id, "")
+        from paritylab.claims.texts import request_lines, rule_lines, size_lines
+
+        row |= {"where": claim.where, "statement": claim.statement, "published": claim.published,
+                "source": claim.source, "sizes": size_lines(claim), "asks": request_lines(claim, "full"),
+                "rules": rule_lines(claim), "remark": claim.remark, "first": claim.first}
         row["all_evidence"] = {"shipped": evidence.shipped(claim.id), "local": evidence.local(out, claim.id)}
     return {**row, "verdict": found and found["verdict"], "evidence": found or {}}
 
 
-def print_list(rows: list[dict[str, Any]]) -> None:
+def print_list(rows: Sequence[dict[str, Any]]) -> None:
     width = max(len(row["id"]) for row in rows)
     for row in rows:
         found = row["evidence"]
         where = f"{found['size']}, {found['source']}" if found else ""
-        print(f"{row['id']:{width}}  {row['kind']:9}  {row['tier']:7}  {row['verdict'] or '-':14}  {where:17}"
-              f"  {row['title']}")
+        print(f"{row['id']:{width}}  {row['kind']:9}  {row['verdict'] or '-':14}  {where:17}  {row['title']}")
     verdicts = [row["verdict"] for row in rows]
     counts = [f"{verdicts.count(name)} {name or 'not tried'}"
               for name in ("reproduced", "not reproduced", "inconclusive", None) if name in verdicts]
@@ -79,22 +89,40 @@ def print_list(rows: list[dict[str, Any]]) -> None:
 
 def page(row: dict[str, Any]) -> str:
     """All about one claim."""
+    lines = [f"{row['id']}: {row['title']}", f"{row['where']} ({row['kind']})", row["source"]]
+    lines += _section("statement", [row["statement"]]) + _section("published", [row["published"]])
+    lines += _section("sizes", row["sizes"]) + _section("asks for, in full", row["asks"])
+    lines += _section("pass rule", row["rules"]) + _evidence(row["all_evidence"])
+    if row["remark"]:
+        lines += _section("remark", [row["remark"]])
+    return "\n".join(lines)
+
+
+def first_page(row: dict[str, Any]) -> str:
+    """A claim as it was first written down."""
+    first = row["first"]
+    lines = [f"{row['id']}: {row['title']}, as first written down"]
+    for name, title in (("statement", "statement"), ("setup", "setup"), ("expect", "published"),
+                        ("criterion", "pass rule"), ("quick", "quick")):
+        lines += _section(title, str(first.get(name, "")).strip().splitlines())
+    return "\n".join(lines)
+
+
+def _section(title: str, texts: Sequence[str]) -> list[str]:
+    return [f"\n{title}:", *(textwrap.fill(text, 112, initial_indent="  ", subsequent_indent="    ") for text in texts)]
+
+
+def _evidence(sources: dict[str, dict[str, Any]]) -> list[str]:
     from paritylab.claims.pages import check_line
 
-    lines = [f"{row['id']}: {row['title']}", f"{row['where']} ({row['kind']}, {row['tier']}, {row['cost']:.1e} FLOP)"]
-    for name in ("statement", "setup", "expect", "criterion", "quick"):
-        title = {"expect": "published", "criterion": "pass rule"}.get(name, name)
-        text = "\n".join(textwrap.fill(line, 110) for line in row[name].strip().splitlines())
-        lines += [f"\n{title}:", textwrap.indent(text, "  ")]
-    lines.append("\nevidence:" if any(row["all_evidence"].values()) else "\nevidence: none yet")
-    for source, sizes in row["all_evidence"].items():
+    lines = ["\nevidence:" if any(sources.values()) else "\nevidence: none yet"]
+    for source, sizes in sources.items():
         for size, found in sizes.items():
             engines = f"; engines {', '.join(found['engines'])}" if found["engines"] else ""
             lines.append(f"  {found['verdict']} ({size}, {source}, {found['date']}, {found['runs']} runs,"
                          f" {found['seconds']:g} s on {found['hardware']}{engines})")
+            lines += [f"    {name}: {value}" for name, value in found["parameters"].items()]
             lines += [f"    {line}" for line in map(check_line, found["checks"])]
             lines += [f"    {name}: {value}" for name, value in found["numbers"].items()]
             lines += [f"    note: {found['note']}"] if found["note"] else []
-    if row["remark"]:
-        lines += ["\nremark:", textwrap.indent(textwrap.fill(row["remark"], 110), "  ")]
-    return "\n".join(lines)
+    return lines

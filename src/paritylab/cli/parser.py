@@ -45,6 +45,8 @@ def add_common(parser: Parser, run: Any) -> None:
     """What every command takes."""
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="where results are kept")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    parser.add_argument("--papers", action="append", type=Path, default=None, metavar="DIR",
+                        help="a folder with a paper, or with several, that need not be installed")
     parser.set_defaults(run=run, parser=parser)
 
 

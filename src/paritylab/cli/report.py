@@ -23,11 +23,16 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from paritylab.site import alignments, build, watch
+    from paritylab.claims.papers import papers
+    from paritylab.site import build, watch
 
     if options.record:
-        for path in (alignments.record(), *map(watch.record, watch.RECORDINGS)):
-            print(path, file=sys.stderr)
+        for paper in papers().values():
+            part = paper.part("site")
+            for path in part.record() if hasattr(part, "record") else ():
+                print(path, file=sys.stderr)
+        for path, recording in watch.recordings():
+            print(watch.record(recording, path), file=sys.stderr)
     start = time.perf_counter()
     written = build.report(options.out)
     seconds = time.perf_counter() - start

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paritylab.cli.crews import add_crew, hired, shows_script
 from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
-from paritylab.errors import InvalidInput
+from paritylab.errors import InvalidInput, require
+
+if TYPE_CHECKING:
+    from paritylab.claims import Claim
 
 
 def add(commands: Any) -> None:
@@ -20,7 +25,7 @@ def add(commands: Any) -> None:
         " under --out. Without --quick or --full it is the largest setup of about a quarter of an hour on two cores."
         " Interrupted, the same command goes on where it was.",
     )
-    parser.add_argument("claims", nargs="+", metavar="ID", help="claims, by id or glob: barak2022.fig3 'barak2022.*'")
+    parser.add_argument("claims", nargs="+", metavar="ID", help="claims, by id or glob: PAPER.fig3 'PAPER.*'")
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", dest="size", action="store_const", const="quick", default="standard",
                       help="at most a minute on two cores each")
@@ -37,18 +42,14 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from paritylab.claims import find
-    from paritylab.claims.registry import method
 
-    claims = find(options.claims)
-    able = [claim for claim in claims if method(claim)]
-    if not able:
-        raise InvalidInput(f"{claims[0].id} cannot be run by this version of paritylab")
+    claims = able(find(options.claims))
     if options.export:
-        return export(able, options)
+        return export(claims, options)
     if shows_script(options):
         return
     with hired(options):
-        done = reproduce_all(able, options)
+        done = reproduce_all(claims, options)
     verdicts = [result["verdict"] for result in done]
     if options.json:
         print_json({"claims": done})
@@ -56,7 +57,25 @@ def run(options: argparse.Namespace) -> None:
         print(f"{len(done)} claims: " + ", ".join(f"{verdicts.count(name)} {name}" for name in sorted(set(verdicts))))
 
 
-def reproduce_all(claims: list[Any], options: argparse.Namespace) -> list[dict[str, Any]]:
+def able(claims: Sequence[Claim]) -> list[Claim]:
+    """The claims whose code can be loaded; what is wrong with others is said, or raised where there are no more."""
+    from paritylab.claims.papers import PaperWarning
+
+    found: list[Claim] = []
+    for claim in claims:
+        try:
+            claim.trial  # noqa: B018
+        except InvalidInput as error:
+            if len(claims) == 1:
+                raise
+            warnings.warn(f"{claim.id} is left out: {error}", PaperWarning, stacklevel=2)
+        else:
+            found.append(claim)
+    require(bool(found), "none of these claims can be tried")
+    return found
+
+
+def reproduce_all(claims: Sequence[Claim], options: argparse.Namespace) -> list[dict[str, Any]]:
     """Try one claim after the other, saying what comes of each; their results."""
     from paritylab.claims import Lab, reproduce
     from paritylab.claims.reproduction import estimate
@@ -74,29 +93,24 @@ def reproduce_all(claims: list[Any], options: argparse.Namespace) -> list[dict[s
     return done
 
 
-def export(claims: list[Any], options: argparse.Namespace) -> None:
+def export(claims: Sequence[Claim], options: argparse.Namespace) -> None:
     """Write the tasks that these claims are waiting for."""
-    from paritylab.claims.lab import Lab, Planned
-    from paritylab.claims.registry import method
-    from paritylab.running.tasks import CurveTask, Task, to_text
+    from paritylab.claims.reproduction import plan
+    from paritylab.running.tasks import AnyTask, runs_of, to_text
     from paritylab.storage.files import write_atomically
 
-    tasks: list[Task | CurveTask] = []
+    tasks: dict[str, AnyTask] = {}
+    more = 0
     for claim in claims:
-        plan: list[Task | CurveTask] = []
-        lab = Lab(options.size, options.out, options.seed, options.engine, options.threads, False, plan)
-        try:
-            tries = method(claim)
-            assert tries is not None
-            tries(lab)
-        except Planned:
-            known = {task.name for task in tasks}
-            tasks += [task for task in plan if task.name not in known]
+        missing, all_ = plan(claim, options.size, options.out, options.seed, options.engine)
+        tasks |= {task.name: task for task in missing if task.name not in tasks}
+        more += not all_
     options.export.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(options.export, to_text(tasks).encode())
-    runs = sum(len(task.how.runs) if isinstance(task, CurveTask) else task.runs for task in tasks)
-    document = {"tasks": len(tasks), "runs": runs, "file": str(options.export)}
+    write_atomically(options.export, to_text(list(tasks.values())).encode())
+    runs = sum(map(runs_of, tasks.values()))
     if options.json:
-        print_json(document)
-    else:
-        print(f"{document['tasks']} tasks, {document['runs']} runs: {document['file']}")
+        print_json({"tasks": len(tasks), "runs": runs, "claims_to_be_continued": more, "file": str(options.export)})
+        return
+    print(f"{len(tasks)} tasks, {runs} runs: {options.export}")
+    if more:
+        print(f"{more} of {len(claims)} claims ask for more once these are done and merged: export again then")

@@ -126,6 +126,13 @@ class ComputeTask:
         return {name: np.asarray(value) for name, value in made.items()}
 
 
+def runs_of(task: AnyTask) -> int:
+    """How many runs a task trains, as far as it says."""
+    if isinstance(task, ComputeTask):
+        return 0
+    return len(task.how.runs) if isinstance(task, CurveTask) else task.runs
+
+
 def flops_of(task: AnyTask) -> float:
     """The FLOPs of training a task, if no run is solved before its step limit; a computation's are not known."""
     if isinstance(task, ComputeTask):

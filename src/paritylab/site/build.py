@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from paritylab.site import content, documents, figures, formulas, pages, reference
-from paritylab.site.content import PAPERS, Card
+from paritylab.claims.papers import papers
+from paritylab.site import content, documents, formulas, pages, reference
+from paritylab.site.content import Card
 from paritylab.storage.files import write_atomically
 
 _HERE = Path(__file__).parent
@@ -23,15 +24,14 @@ def _marked(text: str) -> Any:
     return Markup(re.sub(r"``(.+?)``|:\w+:`([^`]+)`", r"<code>\1\2</code>", str(escape(text))))
 
 
-@functools.cache
-def _templates() -> Any:
+def _templates(folders: Sequence[Path]) -> Any:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    found = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True, trim_blocks=True,
+    found = Environment(loader=FileSystemLoader([_HERE / "templates", *folders]), autoescape=True, trim_blocks=True,
                         lstrip_blocks=True, undefined=StrictUndefined)
     found.filters |= {"number": content.number, "duration": content.duration, "count": content.count,
                       "blocks": reference.blocks, "marked": _marked}
-    found.globals |= {"PAPERS": PAPERS, "VERDICTS": content.VERDICTS}
+    found.globals |= {"PAPERS": list(papers().values()), "VERDICTS": content.VERDICTS}
     return found
 
 
@@ -41,14 +41,20 @@ class Site:
     def __init__(self, live: bool = False) -> None:
         self.files: dict[str, bytes] = {}
         self.live = live
-        for path in sorted((_HERE / "assets").iterdir()):
-            self.files[f"assets/{path.name}"] = path.read_bytes()
+        self.parts = {paper: part for paper in papers().values() if (part := paper.part("site"))}
+        folders = [paper.folder / "site" for paper in self.parts]
+        self._templates = _templates(folders)
+        self._templates.globals["PAGES"] = functools.reduce(dict.__or__, (p.PAGES for p in self.parts.values()), {})
+        for folder in (_HERE / "assets", *folders):
+            for path in sorted(folder.glob("*.*s*")):
+                if path.suffix in (".js", ".css"):
+                    self.files[f"assets/{path.name}"] = path.read_bytes()
         self.files |= {"assets/math.css": formulas.stylesheet(), "assets/math-license.txt": formulas.licence()}
 
     def page(self, path: str, template: str, title: str, **values: Any) -> None:
         """Add a page."""
         told = {"path": path, "root": "../" * path.count("/"), "title": title, "live": self.live, **values}
-        self.files[path] = _templates().get_template(f"{template}.html").render(told).encode()
+        self.files[path] = self._templates.get_template(f"{template}.html").render(told).encode()
 
     def data(self, name: str, value: Any) -> None:
         """Add ``data/<name>.js``: a script, since pages opened from disk may not read other files."""
@@ -73,12 +79,11 @@ def build(out: Path, live: bool = False) -> Mapping[str, bytes]:
     site = Site(live)
     cards = content.cards(out)
     pages.home(site, cards)
-    for paper in PAPERS:
-        pages.paper(site, paper, [card for card in cards if card.claim.paper == paper.id])
-    by_id = {card.id: card for card in cards}
-    figures.figure7(site, by_id["barak2022.fig7"])
-    figures.alignment(site, by_id["abbe2024.open-threshold"])
-    figures.watched(site)
+    for paper in papers().values():
+        pages.paper(site, paper, [card for card in cards if card.claim.paper == paper])
+    for part in site.parts.values():
+        part.add(site, {card.id: card for card in cards})
+    pages.watched(site)
     pages.results(site, cards, out)
     if live:
         site.page("live.html", "live", "Live")
@@ -102,10 +107,13 @@ def _evidence(site: Site, cards: list[Card]) -> None:
 
 def _sources(site: Site, cards: list[Card]) -> None:
     """The modules that try the claims."""
-    for source in {card.source.module: card.source for card in cards if card.source}.values():
-        lines = (_HERE.parent / source.module).read_text(encoding="utf-8").splitlines()
-        tried = [card for card in cards if card.source and card.source.module == source.module]
-        site.page(source.page, "source", f"paritylab/{source.module}", lines=lines, tried=tried)
+    pages: dict[str, list[Card]] = {}
+    for card in cards:
+        pages.setdefault(card.source_page, []).append(card)
+    for page, tried in pages.items():
+        claim = tried[0].claim
+        lines = claim.path.read_text(encoding="utf-8").splitlines()
+        site.page(page, "source", claim.source.rpartition(":")[0], lines=lines, tried=tried)
 
 
 def _documents(site: Site, cards: list[Card]) -> None:

@@ -3,77 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from paritylab.claims import evidence
-from paritylab.claims.registry import Claim, registry, remarks
+from paritylab.claims.papers import Claim
+from paritylab.claims.registry import registry
+from paritylab.claims.rules import SIZES
+from paritylab.claims.texts import request_lines, rule_lines, size_lines
 from paritylab.claims.verdicts import INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED
+from paritylab.errors import InvalidInput
 
 OPEN = "open"
 VERDICTS = {REPRODUCED: "✓", NOT_REPRODUCED: "✗", INCONCLUSIVE: "≈", OPEN: "○"}
 """The verdicts in the order of the pages, each with its sign; a claim without evidence is open."""
-FIRST_COMMAND = "paritylab reproduce barak2022.fig2-left --quick"
-"""What a newcomer should try: seconds, and reproduced."""
+
+SOON = 20.0
+"""Seconds that a newcomer waits for a first verdict."""
 
 _BOX = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
-_MARK = re.compile(r'^@reproduces\("([^"]+)"\)', re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Paper:
-    """One of the four papers, and the claims whose figures stand for it."""
-
-    id: str
-    authors: str
-    title: str
-    venue: str
-    says: str
-    headlines: tuple[str, ...]
-
-
-PAPERS = (
-    Paper("barak2022", "Barak, Edelman, Goel, Kakade, Malach, Zhang",
-          "Hidden Progress in Deep Learning: SGD Learns Parities Near the Computational Limit", "NeurIPS 2022",
-          "Plain SGD learns sparse parities with many networks in about as many steps as there are supports to"
-          " choose from: a long plateau, then a sudden drop, while progress is hidden in the weights.",
-          ("barak2022.fig2-left", "barak2022.fig3", "barak2022.fig7")),
-    Paper("abbe2024", "Abbe, Cornacchia, Hązła, Kougang-Yombi",
-          "Learning High-Degree Parities: The Crucial Role of the Initialization", "2024",
-          "Parities of almost all bits are learned from Rademacher weights and not from Gaussian ones: what the start"
-          " knows about the target decides.",
-          ("abbe2024.fig1-right", "abbe2024.open-gal-predicts", "abbe2024.open-threshold")),
-    Paper("glasgow2023", "Glasgow",
-          "SGD Finds then Tunes Features in Two-Layer Neural Networks with Near-Optimal Sample Complexity: A Case Study"
-          " in the XOR problem", "2023",
-          "A two-layer ReLU network trained by minibatch SGD learns the XOR of two of d bits in d polylog(d) samples:"
-          " it finds the features first and tunes them afterwards.",
-          ("glasgow2023.thm3-1", "glasgow2023.phase2-margins")),
-    Paper("daniely2020", "Daniely, Malach", "Learning Parities with Neural Networks", "NeurIPS 2020",
-          "With inputs that leak the relevant bits, gradient descent on a two-layer network learns parities that no"
-          " linear method on fixed features can.",
-          ("daniely2020.thm2", "daniely2020.linear-fails")),
-)
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where in the package the function that tries a claim stands."""
-
-    module: str
-    """Such as ``papers/barak2022/table.py``."""
-    line: int
-
-    @property
-    def page(self) -> str:
-        return f"source/{self.module.removesuffix('.py')}.html"
-
-    @property
-    def href(self) -> str:
-        return f"{self.page}#L{self.line}"
 
 
 @dataclass(frozen=True)
@@ -82,7 +33,6 @@ class Card:
 
     claim: Claim
     found: dict[str, Any] | None
-    source: Source | None
     out: Path
 
     @property
@@ -91,7 +41,30 @@ class Card:
 
     @property
     def href(self) -> str:
-        return f"{self.claim.paper}.html#{self.claim.id}"
+        return f"{self.claim.paper.id}.html#{self.claim.id}"
+
+    @property
+    def source_page(self) -> str:
+        """The page with the module that tries it."""
+        return f"source/{self.claim.paper.id}/{self.claim.module}.html"
+
+    @cached_property
+    def sizes(self) -> list[str]:
+        return self._told(size_lines)
+
+    @cached_property
+    def rules(self) -> list[str]:
+        return self._told(rule_lines)
+
+    @cached_property
+    def asks(self) -> list[str]:
+        return self._told(lambda claim: request_lines(claim, "full"))
+
+    def _told(self, lines: Callable[[Claim], list[str]]) -> list[str]:
+        try:
+            return lines(self.claim)
+        except InvalidInput as error:  # a paper whose code cannot be loaded
+            return [str(error)]
 
     @property
     def verdict(self) -> str:
@@ -118,7 +91,7 @@ class Card:
 
     @property
     def remark(self) -> str:
-        return remarks().get(self.id, "")
+        return self.claim.remark
 
     @property
     def command(self) -> str:
@@ -142,26 +115,26 @@ class Card:
 
 
 def cards(out: Path) -> list[Card]:
-    """Every claim of the registry with what came of it."""
-    where = sources()
-    return [Card(claim, evidence.strongest(out, claim.id), where.get(claim.id), out) for claim in registry().values()]
+    """Every claim of every paper with what came of it."""
+    return [Card(claim, evidence.strongest(out, claim.id), out) for claim in registry().values()]
+
+
+def first_command(chosen: Sequence[Card]) -> str:
+    """What a newcomer should try: it takes seconds, and its verdict is that of the largest trial shipped."""
+    for card in chosen:
+        sizes = evidence.shipped(card.id)
+        quick, largest = sizes.get("quick"), next((sizes[size] for size in reversed(SIZES) if size in sizes), None)
+        if not (quick and largest) or card.id not in card.claim.paper.headlines:
+            continue
+        if quick["seconds"] < SOON and quick["verdict"] == largest["verdict"] == REPRODUCED:
+            return f"paritylab reproduce {card.id} --quick"
+    return "paritylab claims"
 
 
 def counts(chosen: Sequence[Card]) -> dict[str, int]:
     """How many claims have each verdict."""
     verdicts = [card.verdict for card in chosen]
     return {verdict: verdicts.count(verdict) for verdict in VERDICTS}
-
-
-def sources() -> dict[str, Source]:
-    """The function that tries each claim, found without importing any."""
-    package = Path(__file__).parents[1]
-    found = {}
-    for path in sorted((package / "papers").glob("*/*.py")):
-        text = path.read_text(encoding="utf-8")
-        for mark in _MARK.finditer(text):
-            found[mark[1]] = Source(path.relative_to(package).as_posix(), text.count("\n", 0, mark.start()) + 1)
-    return found
 
 
 def number(value: Any) -> str:

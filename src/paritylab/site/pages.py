@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from paritylab.claims.papers import Paper, papers
 from paritylab.claims.verdicts import INCONCLUSIVE, NOT_REPRODUCED
-from paritylab.site import content
-from paritylab.site.content import Card, Paper
+from paritylab.site import content, watch
+from paritylab.site.content import Card
 from paritylab.site.results import summaries
 
 if TYPE_CHECKING:
@@ -16,16 +17,16 @@ if TYPE_CHECKING:
 
 
 def home(site: Site, cards: list[Card]) -> None:
-    """The four papers, what was reproduced and what was not, and one command to check."""
+    """The papers, what was reproduced and what was not, and one command to check."""
     panels = []
-    for paper in content.PAPERS:
-        own = [card for card in cards if card.claim.paper == paper.id]
+    for paper in papers().values():
+        own = [card for card in cards if card.claim.paper == paper]
         shown = next((card for name in paper.headlines for card in own if card.id == name and card.figure), None)
         panels.append((paper, content.counts(own), len(own), shown))
     against = [card for card in cards if card.verdict == NOT_REPRODUCED]
     unsure = [card for card in cards if card.verdict == INCONCLUSIVE]
     site.page("index.html", "home", "What was reproduced", panels=panels, counts=content.counts(cards),
-              total=len(cards), against=against, unsure=unsure, command=content.FIRST_COMMAND)
+              total=len(cards), against=against, unsure=unsure, command=content.first_command(cards))
 
 
 def paper(site: Site, paper: Paper, cards: list[Card]) -> None:
@@ -42,6 +43,14 @@ def results(site: Site, cards: list[Card], out: Path) -> None:
         site.files[f"figures/{path.name}"] = path.read_bytes()
     site.page("results.html", "results", "Your results", own=own, figures=[path.name for path in figures],
               rows=summaries(out), told=percentile)
+
+
+def watched(site: Site) -> None:
+    """The recorded runs."""
+    runs = watch.shipped()
+    for name, run in runs.items():
+        site.data(f"watch-{name}", run)
+    site.page("watch.html", "watch", "Watch it learn", runs=runs)
 
 
 def percentile(value: float | None, ends: Sequence[float | None]) -> str:
