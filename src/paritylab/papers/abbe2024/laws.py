@@ -126,7 +126,7 @@ def draw_delta(biases: Sequence[Fraction], d: int) -> Any:
         axes.plot([float(b) for b in grid], [math.sqrt(each) * float(delta(each, b)) for b in grid], color=colour,
                   linestyle=line, label=f"Lemma 1, d = {each}")
         sums = [math.sqrt(each) * float(activation_moments(each, float(b))[0]) for b in biases]
-        axes.plot([float(b) for b in biases], sums, marker, color=colour, markereach=3.5, fillstyle="none",
+        axes.plot([float(b) for b in biases], sums, marker, color=colour, markersize=3.5, fillstyle="none",
                   label=f"sum, d = {each}")
     plots.legend_above(figure, axes)
     return figure
