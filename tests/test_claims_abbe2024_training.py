@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 
 from paritylab import MLP
-from paritylab.claims import Lab, intervals
-from paritylab.claims.registry import method, registry
-from paritylab.claims.verdicts import verdict
+from paritylab.claims import Lab, find, intervals
+from paritylab.claims.reproduction import tried
+from paritylab.claims.trial import Trial
+from paritylab.claims.verdicts import Outcome
 from paritylab.cli import main
 from paritylab.engines.curves import Curves
-from paritylab.papers.abbe2024 import atlas, offline, online, other_losses, predictions, training
+from paritylab.papers.abbe2024 import atlas, offline, other_losses, predictions, training, twenty_bits
 from paritylab.setups.inits import init
 from paritylab.setups.losses import loss
 from paritylab.theory.abbe2024 import leap_target
@@ -58,9 +59,13 @@ def learns_like_the_paper(setup: Any) -> float:
     return 0.5 + 0.499 * rise if good or small else 0.5
 
 
+def outcome_of(name: str, lab: Lab) -> Outcome:
+    return tried(find([f"abbe2024.{name}"])[0].trial(lab.size, lab.seed), lab)
+
+
 @pytest.mark.parametrize("name", TRAINING)
-def test_every_training_claim_has_a_method(name: str) -> None:
-    assert method(registry()[f"abbe2024.{name}"]) is not None
+def test_every_training_claim_has_a_trial(name: str) -> None:
+    assert issubclass(find([f"abbe2024.{name}"])[0].trial, Trial)
 
 
 @pytest.mark.parametrize(
@@ -80,10 +85,8 @@ def test_every_training_claim_has_a_method(name: str) -> None:
     ],
 )
 def test_a_network_that_learns_as_published_reproduces_the_figure(name: str, tmp_path: Path) -> None:
-    tries = method(registry()[f"abbe2024.{name}"])
-    assert tries is not None
-    outcome = tries(Pretended(learns_like_the_paper, tmp_path))
-    assert verdict(outcome.checks) == "reproduced", [str(check) for check in outcome.checks]
+    outcome = outcome_of(name, Pretended(learns_like_the_paper, tmp_path))
+    assert outcome.verdict == "reproduced", [str(check) for check in outcome.checks]
     assert outcome.figure is not None
     assert outcome.data
 
@@ -103,10 +106,7 @@ def test_a_network_that_learns_as_published_reproduces_the_figure(name: str, tmp
     ],
 )
 def test_one_that_learns_from_any_start_does_not(name: str, tmp_path: Path) -> None:
-    tries = method(registry()[f"abbe2024.{name}"])
-    assert tries is not None
-    outcome = tries(Pretended(lambda setup: 0.7, tmp_path))
-    assert verdict(outcome.checks) == "not reproduced"
+    assert outcome_of(name, Pretended(lambda setup: 0.7, tmp_path)).verdict == "not reproduced"
 
 
 def test_sizes_needed_are_interpolated_in_the_logarithm() -> None:
@@ -134,8 +134,8 @@ def test_the_threshold_claim_counts_a_slope_below_zero(tmp_path: Path) -> None:
         _, _, sigma = setup.learner.init.spec.partition(":")
         return 0.5 + 0.5 / (1 + (float(sigma) * setup.problem.n / 8) ** 4)
 
-    outcome = predictions.threshold(Pretended(ends, tmp_path, "quick"))
-    assert verdict(outcome.checks) == "reproduced"
+    outcome = outcome_of("open-threshold", Pretended(ends, tmp_path, "quick"))
+    assert outcome.verdict == "reproduced"
     assert outcome.checks[0].value == pytest.approx(-1, abs=0.15)
 
 
@@ -149,7 +149,7 @@ def test_times_to_half_an_error_are_censored() -> None:
 def test_unbiased_alignments_of_the_leap_function_agree_with_the_whole_cube() -> None:
     """Their relative error is about 3 %: with this seed fixed, 10 % is not exceeded by chance."""
     d, draws, seed = 6, 3, 1
-    found = other_losses.leap_alignments(d, (8,), 400_000, draws, seed)
+    found = other_losses.leap_alignments(seed, d, [8], 400_000, draws)
     network, start = MLP(8), init("gaussian")
     x = jnp.asarray(1 - 2 * ((np.arange(2**d)[:, None] >> np.arange(d)) & 1), jnp.float32)
     for draw, key in enumerate(jax.random.split(jax.random.key(seed), draws)):
@@ -172,7 +172,7 @@ def test_a_mean_has_a_student_t_interval() -> None:
 
 
 def test_moving_neurons_are_all_or_none() -> None:
-    assert online.moving_neurons(10, 9) == online.moving_neurons(10, 8) == 1
+    assert twenty_bits.moving_neurons(10, 9) == twenty_bits.moving_neurons(10, 8) == 1
 
 
 def test_the_atlas_ranks_laws_by_their_alignment(tmp_path: Path) -> None:

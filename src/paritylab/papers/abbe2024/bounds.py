@@ -11,9 +11,8 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from paritylab import alignment, plots
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Interval, Outcome, at_least, at_most, holds
+from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, claim, computation, holds, rng, size
+from paritylab.claims.verdicts import Interval
 from paritylab.theory.abbe2024 import accuracy_bound, recommended_bias
 from paritylab.theory.junk_flow import Floats
 from paritylab.theory.noisy_gd import noisy_gd
@@ -21,61 +20,18 @@ from paritylab.theory.noisy_gd import noisy_gd
 Rows = Sequence[Mapping[str, Any]]
 
 
-def trained(lab: Lab, d: int, width: int, number: int, **options: Any) -> Floats:
-    """Accuracies of noisy GD, kept on disk; w ~ init / sqrt(d), b ~ N(0, 1), v ~ N(0, 1 / n) unless told."""
-    asked = {"d": d, "width": width, "number": number, **options}
-    seed = int(lab.rng(7, number).integers(2**32))
-    found = lab.kept_old("noisy-gd", asked, lambda: {
-        "accuracies": noisy_gd(d, width, **options, seed=seed, threads=lab.threads)})
-    return found["accuracies"]
+Kept = list[dict[str, np.ndarray]]
+RATES = (0.1, 1.0)
+
+
+@computation
+def noisy_accuracies(seed: int, d: int, width: int, number: int, **options: Any) -> dict[str, Any]:
+    """Accuracies of noisy GD; w ~ init / sqrt(d), b ~ N(0, 1), v ~ N(0, 1 / n) unless told."""
+    drawn = int(rng(seed, 7, number).integers(2**32))
+    return {"accuracies": noisy_gd(d, width, **options, seed=drawn)}
 
 
 # --- Theorem 7 ----------------------------------------------------------------------------------------------------
-
-
-@reproduces("abbe2024.thm7-bound")
-def alignment_bounds_accuracy(lab: Lab) -> Outcome:
-    """Mean accuracies from Gaussian starts beside 1/2 + T sqrt(eps) / (2 tau), and those from signs."""
-    width = lab.pick("width", quick=20, full=50)
-    draws = lab.pick("draws", quick=50, full=200)
-    dims = lab.pick("d", quick=[10, 13, 19], full=list(range(8, 22)))
-    many = lab.pick("largest d at T = 100", quick=10, standard=16, full=21)
-    signs = lab.pick("d of the signs", quick=[10], full=[10, 11, 12])
-    data: list[dict[str, Any]] = []
-    for number, (start, d, rate, tau) in enumerate(itertools.product(STARTS, dims, (0.1, 1.0), (0.1, 1.0))):
-        if start != "gaussian" and d not in signs:
-            continue
-        times = [10, 100] if d <= many else [10]
-        found = trained(lab, d, width, number=number, rate=rate, tau=tau, steps=times, draws=draws, **STARTS[start](d))
-        for t, accuracies in zip(times, found, strict=True):
-            eps = largest_alignment(d, width, t * (rate * tau) ** 2) if start == "gaussian" else None
-            bound = None if eps is None else accuracy_bound([eps] * t, tau)
-            data.append({"start": start, "d": d, "rate": rate, "tau": tau, "steps": t, "eps": eps, "bound": bound,
-                         **measured(accuracies)})
-    gaussian = [row for row in data if row["start"] == "gaussian"]
-    best = {start: max((row for row in data if row["start"] == start and row["d"] >= 10),
-                       key=lambda row: row["accuracy"]) for start in STARTS}
-    learned, scaled = best["signs"], best["signs / sqrt(d)"]
-    excess = [row["accuracy"] - 3 * row["error"] - row["bound"] for row in gaussian]
-    checks = [
-        at_most("mean accuracy - 3 standard errors - bound, largest over d, gamma, tau and T", max(excess), 0.0),
-        at_least(f"mean accuracy from signs / sqrt(d), all else as for Gaussian weights, best at d = {scaled['d']},"
-                 f" gamma = {scaled['rate']:g}, tau = {scaled['tau']:g}, T = {scaled['steps']}",
-                 scaled["accuracy"], 0.6, interval(scaled)),
-    ]
-    tight = [row for row in gaussian if row["bound"] <= 0.51]
-    if tight:
-        away = max(abs(row["accuracy"] - 0.5) / row["error"] for row in tight)
-        checks.append(at_most(f"|mean accuracy - 1/2| in standard errors, largest of the {len(tight)} with a bound"
-                              " of at most 0.51", away, 3.0))
-    numbers = {"configurations": len(gaussian),
-               "of these with a bound below 1": sum(row["bound"] < 1 for row in gaussian),
-               "smallest bound": min(row["bound"] for row in gaussian),
-               "largest mean accuracy": max(row["accuracy"] for row in gaussian),
-               "mean accuracy from the signs, bias and v = 0 of Theorem 4, best": learned["accuracy"]}
-    note = ("eps is the largest exact alignment at nine lambda^2 from 0 to T gamma^2 tau^2; gradients are exact at"
-            " every d; a Rademacher start is read as Rademacher weights, with biases and v as for Gaussian ones")
-    return Outcome(checks, data, draw_bounds(data), numbers, note)
 
 
 STARTS: dict[str, Callable[[int], dict[str, Any]]] = {
@@ -83,6 +39,88 @@ STARTS: dict[str, Callable[[int], dict[str, Any]]] = {
     "signs": lambda d: {"init": "rademacher", "scale": 1.0, "bias": recommended_bias(d), "output": 0},
     "signs / sqrt(d)": lambda d: {"init": "rademacher"},
 }
+
+
+@claim(
+    "abbe2024.thm7-bound",
+    where="Theorem 7, Equation (52)",
+    kind="theory",
+    title="Noisy gradient descent cannot beat 1/2 + T sqrt(eps)/(2 tau)",
+    statement="""If the alignment stays below eps along all Gaussian perturbations reached by the noise, accuracy after
+    T noisy population-GD steps on the correlation loss is at most 1/2 + T sqrt(eps)/(2 tau).""",
+    published="bound respected, and tight to 0.5 when small",
+)
+class Thm7Bound(Trial):
+    """Mean accuracies from Gaussian starts beside 1/2 + T sqrt(eps) / (2 tau), and those from signs."""
+
+    width = size(quick=20, full=50)
+    draws = size(quick=50, full=200)
+    d = size(quick=[10, 13, 19], full=list(range(8, 22)))
+    many = size(quick=10, standard=16, full=21, label="largest d at T = 100")
+    signs = size(quick=[10], full=[10, 11, 12], label="d of the signs")
+
+    below = at_most("mean accuracy - 3 standard errors - bound, largest over d, gamma, tau and T", 0.0)
+    learned = at_least("mean accuracy from signs / sqrt(d), all else as for Gaussian weights, best at d = {d},"
+                       " gamma = {rate:g}, tau = {tau:g}, T = {steps}", 0.6)
+    chance = at_most("|mean accuracy - 1/2| in standard errors, largest of the {tight} with a bound of at most 0.51",
+                     3.0)
+
+    def cases(self) -> list[dict[str, Any]]:
+        """Start, d, rate, tau and numbers of steps of each configuration, and its number."""
+        product = itertools.product(STARTS, self.d, RATES, (0.1, 1.0))
+        return [{"number": number, "start": start, "d": d, "rate": rate, "tau": tau,
+                 "steps": [10, 100] if d <= self.many else [10]}
+                for number, (start, d, rate, tau) in enumerate(product) if start == "gaussian" or d in self.signs]
+
+    def noise(self, d: int) -> list[float]:
+        """The largest lambda^2 = T gamma^2 tau^2 of each Gaussian configuration."""
+        return sorted({t * (case["rate"] * case["tau"]) ** 2 for case in self.cases() if case["d"] == d
+                       for t in case["steps"]})
+
+    def work(self, lab: Lab) -> tuple[Kept, Kept]:
+        asked = [{"width": self.width, "draws": self.draws, **STARTS[case["start"]](case["d"]),
+                  **{name: case[name] for name in ("number", "d", "rate", "tau", "steps")}} for case in self.cases()]
+        bounds = [{"d": d, "width": self.width, "noise": self.noise(d)} for d in self.d]
+        return lab.compute_each(noisy_accuracies, asked), lab.compute_each(largest_alignments, bounds)
+
+    def rows(self, got: tuple[Kept, Kept]) -> list[dict[str, Any]]:
+        eps = {(d, noise): value for d, arrays in zip(self.d, got[1], strict=True)
+               for noise, value in zip(self.noise(d), arrays["eps"].tolist(), strict=True)}
+        rows = []
+        for case, arrays in zip(self.cases(), got[0], strict=True):
+            start, d, rate, tau = (case[name] for name in ("start", "d", "rate", "tau"))
+            for t, accuracies in zip(case["steps"], arrays["accuracies"], strict=True):
+                most = eps[d, t * (rate * tau) ** 2] if start == "gaussian" else None
+                bound = None if most is None else accuracy_bound([most] * t, tau)
+                rows.append({"start": start, "d": d, "rate": rate, "tau": tau, "steps": t, "eps": most, "bound": bound,
+                             **measured(accuracies)})
+        return rows
+
+    def judge(self, got: tuple[Kept, Kept]) -> Findings:
+        rows = self.rows(got)
+        gaussian = [row for row in rows if row["start"] == "gaussian"]
+        best = {start: max((row for row in rows if row["start"] == start and row["d"] >= 10),
+                           key=lambda row: row["accuracy"]) for start in STARTS}
+        scaled = best["signs / sqrt(d)"]
+        excess = [row["accuracy"] - 3 * row["error"] - row["bound"] for row in gaussian]
+        checks = [self.below(max(excess)),
+                  self.learned(scaled["accuracy"], interval(scaled),
+                               **{name: scaled[name] for name in ("d", "rate", "tau", "steps")})]
+        tight = [row for row in gaussian if row["bound"] <= 0.51]
+        if tight:
+            away = max(abs(row["accuracy"] - 0.5) / row["error"] for row in tight)
+            checks.append(self.chance(away, tight=len(tight)))
+        numbers = {"configurations": len(gaussian),
+                   "of these with a bound below 1": sum(row["bound"] < 1 for row in gaussian),
+                   "smallest bound": min(row["bound"] for row in gaussian),
+                   "largest mean accuracy": max(row["accuracy"] for row in gaussian),
+                   "mean accuracy from the signs, bias and v = 0 of Theorem 4, best": best["signs"]["accuracy"]}
+        note = ("eps is the largest exact alignment at nine lambda^2 from 0 to T gamma^2 tau^2; gradients are exact at"
+                " every d; a Rademacher start is read as Rademacher weights, with biases and v as for Gaussian ones")
+        return Findings(checks, rows, numbers, note)
+
+    def draw(self, got: tuple[Kept, Kept]) -> Any:
+        return draw_bounds(self.rows(got))
 
 
 def measured(accuracies: Floats) -> dict[str, float]:
@@ -103,6 +141,11 @@ def network_alignment(d: int, width: int, noise: float, degree: int | None = Non
 
 def largest_alignment(d: int, width: int, most: float, degree: int | None = None) -> float:
     return max(network_alignment(d, width, noise, degree) for noise in np.linspace(0, most, 9))
+
+
+@computation
+def largest_alignments(seed: int, d: int, width: int, noise: list[float]) -> dict[str, Any]:
+    return {"eps": [largest_alignment(d, width, most) for most in noise]}
 
 
 @plots.styled
@@ -131,47 +174,70 @@ def draw_bounds(data: Rows) -> Any:
 # --- Theorem 8 ----------------------------------------------------------------------------------------------------
 
 WEIGHTS = {"gaussian": "Gaussian", "rademacher": "signs"}
+LEFT_OUT = ("0", "2", "d/2")
+TAU = 0.01
 
 
-@reproduces("abbe2024.thm8")
-def gaussian_starts_fail(lab: Lab) -> Outcome:
+@claim(
+    "abbe2024.thm8",
+    where="Theorem 8",
+    kind="theory",
+    title="Gaussian starts fail on every parity of degree at least d/2",
+    statement="""Noisy GD with correlation loss from w ~ N(0,1/d), b ~ N(0,sigma^2), v ~ N(0,1/n) stays at accuracy 1/2
+    + exp(-Omega(d)) for sub-exponential n, T, gamma, 1/tau.""",
+    published="Gaussian at 0.5, Rademacher above for a=0",
+)
+class Thm8(Trial):
     """Accuracies on parities of d - a inputs after T steps, from Gaussian weights and from signs."""
-    dims = lab.pick("d", quick=[10, 12], full=[10, 12, 14, 16])
-    seeds = lab.pick("seeds", quick=5, full=20)
-    width = lab.pick("width", quick=200, full=200)
-    steps = lab.pick("steps", quick=200, full=200)
-    tau = 0.01
-    data: list[dict[str, Any]] = []
-    cases = itertools.product(dims, ("0", "2", "d/2"), (0.1, 1.0), WEIGHTS)
-    for number, (d, left_out, rate, init) in enumerate(cases):
-        degree = d - (d // 2 if left_out == "d/2" else int(left_out))
-        found = trained(lab, d, width, 2000 + number, init=init, degree=degree, rate=rate, tau=tau, steps=steps,
-                        draws=seeds)
-        data.append({"d": d, "a": left_out, "degree": degree, "rate": rate, "start": init, **measured(found),
-                     "smallest": float(found.min()), "largest": float(found.max())})
-    gaussian = [row for row in data if row["start"] == "gaussian"]
-    high = [row for row in gaussian if row["d"] >= 12 and row["a"] != "d/2"]
-    control = max((row for row in data if row["start"] == "rademacher" and row["a"] == "0"),
-                  key=lambda row: row["accuracy"])
-    checks = []
-    for rate in (0.1, 1.0):
-        for name, extreme in (("smallest", min), ("largest", max)):
+
+    d = size(quick=[10, 12], full=[10, 12, 14, 16])
+    seeds = size(quick=5, full=20)
+    width = size(200)
+    steps = size(200)
+
+    least = at_least("smallest mean Gaussian accuracy, d >= 12, a = 0 and 2, gamma = {rate:g}", 0.47)
+    most = at_most("largest mean Gaussian accuracy, d >= 12, a = 0 and 2, gamma = {rate:g}", 0.53)
+    control = at_least("mean accuracy from signs, a = 0, best at d = {d}, gamma = {rate:g}", 0.7)
+    no_rise = holds("excess of Gaussian starts does not rise with d, a = {a}, gamma = {rate:g}",
+                    "rises by <= 2 standard errors")
+
+    def cases(self) -> list[dict[str, Any]]:
+        return [{"d": d, "a": left_out, "degree": d - (d // 2 if left_out == "d/2" else int(left_out)), "rate": rate,
+                 "start": init} for d, left_out, rate, init in itertools.product(self.d, LEFT_OUT, RATES, WEIGHTS)]
+
+    def work(self, lab: Lab) -> Kept:
+        return lab.compute_each(noisy_accuracies, [
+            {"d": case["d"], "width": self.width, "number": 2000 + number, "init": case["start"],
+             "degree": case["degree"], "rate": case["rate"], "tau": TAU, "steps": self.steps, "draws": self.seeds}
+            for number, case in enumerate(self.cases())])
+
+    def rows(self, got: Kept) -> list[dict[str, Any]]:
+        found = [arrays["accuracies"] for arrays in got]
+        return [{**case, **measured(accuracies), "smallest": float(accuracies.min()),
+                 "largest": float(accuracies.max())} for case, accuracies in zip(self.cases(), found, strict=True)]
+
+    def judge(self, got: Kept) -> Findings:
+        rows = self.rows(got)
+        gaussian = [row for row in rows if row["start"] == "gaussian"]
+        high = [row for row in gaussian if row["d"] >= 12 and row["a"] != "d/2"]
+        control = max((row for row in rows if row["start"] == "rademacher" and row["a"] == "0"),
+                      key=lambda row: row["accuracy"])
+        checks: list[Check] = []
+        for rate, (rule, extreme) in itertools.product(RATES, ((self.least, min), (self.most, max))):
             row = extreme((row for row in high if row["rate"] == rate), key=lambda row: row["accuracy"])
-            check = at_least if name == "smallest" else at_most
-            checks.append(check(f"{name} mean Gaussian accuracy, d >= 12, a = 0 and 2, gamma = {rate:g}",
-                                row["accuracy"], 0.47 if name == "smallest" else 0.53,
-                                interval(row)))
-    checks.append(at_least(f"mean accuracy from signs, a = 0, best at d = {control['d']}, gamma = {control['rate']:g}",
-                           control["accuracy"], 0.7, interval(control)))
-    rises = {(left_out, rate): largest_rise([row for row in gaussian if (row["a"], row["rate"]) == (left_out, rate)])
-             for left_out, rate in itertools.product(("0", "2", "d/2"), (0.1, 1.0))}
-    checks += [holds(f"excess of Gaussian starts does not rise with d, a = {left_out}, gamma = {rate:g}",
-                     None if math.isnan(rise) else rise <= 2, "rises by <= 2 standard errors", rise)
-               for (left_out, rate), rise in rises.items()]
-    bounds = {d: accuracy_bound([largest_alignment(d, width, steps * tau**2)] * steps, tau) for d in dims}
-    numbers = {f"Theorem 7's bound, d = {d}, a = 0, gamma = 1": bound for d, bound in bounds.items()}
-    note = "b ~ N(0, 1); signs are +-1/sqrt(d), all else as for Gaussian weights"
-    return Outcome(checks, data, draw_accuracies(data), numbers, note)
+            checks.append(rule(row["accuracy"], interval(row), rate=rate))
+        checks.append(self.control(control["accuracy"], interval(control), d=control["d"], rate=control["rate"]))
+        for left_out, rate in itertools.product(LEFT_OUT, RATES):
+            rise = largest_rise([row for row in gaussian if (row["a"], row["rate"]) == (left_out, rate)])
+            checks.append(self.no_rise(None if math.isnan(rise) else rise <= 2, rise, a=left_out, rate=rate))
+        bounds = {d: accuracy_bound([largest_alignment(d, self.width, self.steps * TAU**2)] * self.steps, TAU)
+                  for d in self.d}
+        numbers = {f"Theorem 7's bound, d = {d}, a = 0, gamma = 1": bound for d, bound in bounds.items()}
+        note = "b ~ N(0, 1); signs are +-1/sqrt(d), all else as for Gaussian weights"
+        return Findings(checks, rows, numbers, note)
+
+    def draw(self, got: Kept) -> Any:
+        return draw_accuracies(self.rows(got))
 
 
 def largest_rise(rows: Rows) -> float:
@@ -190,9 +256,9 @@ def draw_accuracies(data: Rows) -> Any:
     """A panel for each rate: mean accuracies with two standard errors against d."""
     figure = plots.blank(2.7)
     panels = figure.subplots(1, 2, sharey=True)
-    for axes, rate in zip(panels, (0.1, 1.0), strict=True):
+    for axes, rate in zip(panels, RATES, strict=True):
         axes.set(xlabel="input dimension d", title=f"$\\gamma$ = {rate:g}")
-        for place, (init, left_out) in enumerate(itertools.product(WEIGHTS, ("0", "2", "d/2"))):
+        for place, (init, left_out) in enumerate(itertools.product(WEIGHTS, LEFT_OUT)):
             rows = [row for row in data if (row["start"], row["a"], row["rate"]) == (init, left_out, rate)]
             axes.errorbar([row["d"] for row in rows], [row["accuracy"] for row in rows],
                           [2 * row["error"] for row in rows], marker="os"[place // 3], markersize=3, elinewidth=0.8,

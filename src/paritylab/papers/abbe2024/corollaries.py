@@ -11,9 +11,7 @@ import numpy as np
 from scipy import stats
 
 from paritylab import alignment, plots
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Outcome, at_most
+from paritylab.claims import Findings, Lab, Trial, at_most, claim, computation, rng, size
 from paritylab.measures.fourier import cube
 from paritylab.plots import Series
 from paritylab.theory.abbe2024 import claim1, growth_factor
@@ -22,6 +20,7 @@ from paritylab.theory.noisy_gd import threshold_coefficients
 from paritylab.theory.one_step import full_parity
 
 Rows = Sequence[Mapping[str, Any]]
+Kept = list[dict[str, np.ndarray]]
 CHUNK = 5000
 """Draws held at once."""
 
@@ -48,83 +47,132 @@ def ratio_with_error(above: tuple[float, float], below: tuple[float, float]) -> 
 # --- Corollary 1 --------------------------------------------------------------------------------------------------
 
 
-@reproduces("abbe2024.cor1")
-def small_noise(lab: Lab) -> Outcome:
-    """Claim 1: E F(psi) against (4 R + 1) (E F(theta))^(1/9), variances of psi larger by 1 + 1/P."""
-    sizes = lab.pick("P", quick=[5, 50], full=[5, 50, 500])
-    dims = lab.pick("d", quick=[5, 7], full=[5, 7, 9])
-    draws = lab.pick("draws", quick=20_000, full=100_000)
-    data: list[dict[str, Any]] = []
-    for number, (size, d, sigma) in enumerate(itertools.product(sizes, dims, (0.1, 0.5, 1.0))):
-        units = max(1, size // d)
-        spread = sigma * math.sqrt(1 + 1 / (units * d))
-        exact = [units * alignment(f"perturbed-rademacher:{s!r}", d).value for s in (sigma, spread)]
-        found = [mean(layer_alignments(d, units, s, draws, lab.rng(1, number, i)))
-                 for i, s in enumerate((sigma, spread))]
-        data.append(row("alignment", units * d, units / 4, found, exact, d=d, sigma=sigma))
-    for number, (size, name, share) in enumerate(itertools.product(sizes, SETS, (0.5, 0.01))):
-        offset, outside = SETS[name]
-        square, exact = radius(size, offset, outside, share)
-        found = [mean(in_ball(size, offset, outside, square, scale, draws, lab.rng(2, number, i)))
-                 for i, scale in enumerate((1.0, math.sqrt(1 + 1 / size)))]
-        data.append(row(name, size, 1.0, found, exact))
-    aligned = [each for each in data if each["F"] == "alignment"]
-    largest = max(aligned, key=lambda each: each["ratio"])
-    ends = largest["ratio"] - 1.96 * largest["ratio error"], largest["ratio"] + 1.96 * largest["ratio error"]
-    checks = [
-        at_most("E F(psi) - 3 standard errors - (4 R + 1) (E F(theta))^(1/9), largest of all cases",
-                max(each["psi"] - 3 * each["psi error"] - each["bound"] for each in data), 0.0),
-        at_most("E F(psi) / E F(theta) of the alignment, largest", largest["ratio"], 3.0, ends),
-    ]
-    numbers = {"the same ratio, exactly, largest": max(each["exact psi"] / each["exact theta"] for each in aligned),
-               "E F(psi) / bound, exactly, largest":
-                   max(each["exact psi"] / claim1(each["exact theta"], each["R"]) for each in data)}
-    note = ("F: sum of squared threshold alignments of a layer of P // d units from signs + N(0, sigma^2), R = units/4,"
-            " inflated by 1 + 1/(their number of weights); indicators of balls and of the outside of one, R = 1")
-    return Outcome(checks, data, draw_claim1(data), numbers, note)
-
-
 SETS = {"ball": (0.0, False), "ball off centre": (3.0, False), "outside of a ball": (0.0, True)}
+"""How far the centre of each is off, and whether it is the outside."""
 
 
-def row(name: str, size: int, most: float, found: Sequence[tuple[float, float]], exact: Sequence[float],
+@claim(
+    "abbe2024.cor1",
+    where="Corollary 1, Equation (6)",
+    kind="theory",
+    title="Small-noise corollary in terms of the initial alignment only",
+    statement="""For tau^2 <= sigma^2 min Var(A)/(P T gamma^2) accuracy is at most 1/2 + T sqrt(4R+1)/(2 tau)
+    GAL(theta^0)^(1/18).""",
+    published="inequality holds with much room",
+)
+class Cor1(Trial):
+    """Claim 1: E F(psi) against (4 R + 1) (E F(theta))^(1/9), variances of psi larger by 1 + 1/P."""
+
+    P = size(quick=[5, 50], full=[5, 50, 500])
+    d = size(quick=[5, 7], full=[5, 7, 9])
+    draws = size(quick=20_000, full=100_000)
+
+    bound = at_most("E F(psi) - 3 standard errors - (4 R + 1) (E F(theta))^(1/9), largest of all cases", 0.0)
+    ratio = at_most("E F(psi) / E F(theta) of the alignment, largest", 3.0)
+
+    def layers(self) -> list[dict[str, Any]]:
+        """d, units, and sigma before and after the inflation of each layer."""
+        found = []
+        for count, d, sigma in itertools.product(self.P, self.d, (0.1, 0.5, 1.0)):
+            units = max(1, count // d)
+            found.append({"d": d, "units": units, "sigmas": [sigma, sigma * math.sqrt(1 + 1 / (units * d))]})
+        return found
+
+    def balls(self) -> list[dict[str, Any]]:
+        return [{"name": name, "dimension": dimension, "share": share}
+                for dimension, name, share in itertools.product(self.P, SETS, (0.5, 0.01))]
+
+    def work(self, lab: Lab) -> tuple[Kept, Kept]:
+        layers, balls = ([{**each, "number": number, "draws": self.draws} for number, each in enumerate(cases)]
+                         for cases in (self.layers(), self.balls()))
+        return lab.compute_each(layer_means, layers), lab.compute_each(ball_means, balls)
+
+    def rows(self, got: tuple[Kept, Kept]) -> list[dict[str, Any]]:
+        rows = []
+        for each, arrays in zip(self.layers(), got[0], strict=True):
+            d, units, sigmas = each["d"], each["units"], each["sigmas"]
+            exact = [units * alignment(f"perturbed-rademacher:{sigma!r}", d).value for sigma in sigmas]
+            rows.append(row("alignment", units * d, units / 4, arrays["means"].tolist(), exact, d=d, sigma=sigmas[0]))
+        for each, arrays in zip(self.balls(), got[1], strict=True):
+            exact = radius(each["dimension"], *SETS[each["name"]], each["share"])[1]
+            rows.append(row(each["name"], each["dimension"], 1.0, arrays["means"].tolist(), exact))
+        return rows
+
+    def judge(self, got: tuple[Kept, Kept]) -> Findings:
+        rows = self.rows(got)
+        aligned = [each for each in rows if each["F"] == "alignment"]
+        largest = max(aligned, key=lambda each: each["ratio"])
+        ends = largest["ratio"] - 1.96 * largest["ratio error"], largest["ratio"] + 1.96 * largest["ratio error"]
+        checks = [self.bound(max(each["psi"] - 3 * each["psi error"] - each["bound"] for each in rows)),
+                  self.ratio(largest["ratio"], ends)]
+        numbers = {"the same ratio, exactly, largest": max(each["exact psi"] / each["exact theta"] for each in aligned),
+                   "E F(psi) / bound, exactly, largest":
+                       max(each["exact psi"] / claim1(each["exact theta"], each["R"]) for each in rows)}
+        note = ("F: sum of squared threshold alignments of a layer of P // d units from signs + N(0, sigma^2),"
+                " R = units/4, inflated by 1 + 1/(their number of weights); indicators of balls and of the outside of"
+                " one, R = 1")
+        return Findings(checks, rows, numbers, note)
+
+    def draw(self, got: tuple[Kept, Kept]) -> Any:
+        return draw_claim1(self.rows(got))
+
+
+@computation
+def layer_means(seed: int, number: int, d: int, units: int, sigmas: list[float], draws: int) -> dict[str, Any]:
+    """Means and errors of a layer's alignment for each sigma."""
+    return {"means": [mean(layer_alignments(d, units, sigma, draws, rng(seed, 1, number, i)))
+                      for i, sigma in enumerate(sigmas)]}
+
+
+@computation
+def ball_means(seed: int, number: int, name: str, dimension: int, share: float, draws: int) -> dict[str, Any]:
+    """Shares of theta and of psi in a set, with their errors."""
+    offset, outside = SETS[name]
+    square, _ = radius(dimension, offset, outside, share)
+    return {"means": [mean(in_ball(dimension, offset, outside, square, scale, draws, rng(seed, 2, number, i)))
+                      for i, scale in enumerate((1.0, math.sqrt(1 + 1 / dimension)))]}
+
+
+def row(name: str, count: int, most: float, found: Sequence[tuple[float, float]], exact: Sequence[float],
         d: int | None = None, sigma: float | None = None) -> dict[str, Any]:
     ratio, error = ratio_with_error(found[1], found[0])
-    return {"F": name, "P": size, "d": d, "sigma": sigma, "R": most, "theta": found[0][0], "theta error": found[0][1],
+    return {"F": name, "P": count, "d": d, "sigma": sigma, "R": most, "theta": found[0][0], "theta error": found[0][1],
             "psi": found[1][0], "psi error": found[1][1], "bound": claim1(found[0][0], most), "ratio": ratio,
             "ratio error": error, "exact theta": float(exact[0]), "exact psi": float(exact[1])}
 
 
-def layer_alignments(d: int, units: int, sigma: float, draws: int, rng: np.random.Generator) -> Floats:
+def layer_alignments(d: int, units: int, sigma: float, draws: int, generator: np.random.Generator) -> Floats:
     """The sum over units of (E_x chi 1[w.x >= 0])^2, for draws of signs + N(0, sigma^2)."""
     found = []
     for count in chunks(draws):
-        w = rng.choice(np.array([-1.0, 1.0]), (count * units, d)) + sigma * rng.standard_normal((count * units, d))
+        signs = generator.choice(np.array([-1.0, 1.0]), (count * units, d))
+        w = signs + sigma * generator.standard_normal((count * units, d))
         found.append(np.square(threshold_coefficients(w, 0.0, np.ones(d, bool))[1]).reshape(count, units).sum(1))
     return np.concatenate(found)
 
 
-def radius(size: int, offset: float, outside: bool, share: float) -> tuple[float, list[float]]:
+def radius(dimension: int, offset: float, outside: bool, share: float) -> tuple[float, list[float]]:
     """The squared radius that gives E F(theta) = share for standard normal theta; E F(theta) and E F(psi).
 
     >>> [round(each, 4) for each in radius(2, 0.0, True, 0.01)[1]]
     [0.01, 0.0464]
     """
-    law = stats.ncx2(size, offset**2) if offset else stats.chi2(size)
+    law = stats.ncx2(dimension, offset**2) if offset else stats.chi2(dimension)
     square = float(law.isf(share) if outside else law.ppf(share))
-    inflated = 1 + 1 / size
-    wide = stats.ncx2(size, offset**2 / inflated) if offset else stats.chi2(size)
+    inflated = 1 + 1 / dimension
+    wide = stats.ncx2(dimension, offset**2 / inflated) if offset else stats.chi2(dimension)
     at = square / inflated
     return square, [share, float(wide.sf(at) if outside else wide.cdf(at))]
 
 
 def in_ball(
-    size: int, offset: float, outside: bool, square: float, scale: float, draws: int, rng: np.random.Generator
+    dimension: int, offset: float, outside: bool, square: float, scale: float, draws: int,
+    generator: np.random.Generator,
 ) -> Floats:
     """Whether normal draws of this scale lie in the ball whose centre is ``offset`` away from their mean."""
     found = []
     for count in chunks(draws):
-        points = scale * rng.standard_normal((count, size))
+        points = scale * generator.standard_normal((count, dimension))
         points[:, 0] -= offset
         found.append((np.square(points).sum(1) <= square) != outside)
     return np.concatenate(found).astype(float)
@@ -152,45 +200,87 @@ def draw_claim1(data: Rows) -> Any:
 # --- Corollary 2 --------------------------------------------------------------------------------------------------
 
 
-@reproduces("abbe2024.cor2")
-def homogeneous_growth(lab: Lab) -> Outcome:
+WIDTH = 3
+NOISES = (0.1, 0.5, 1.0, 2.0)
+
+
+@claim(
+    "abbe2024.cor2",
+    where="Corollary 2, Proposition 2",
+    kind="exact",
+    title="Gaussian starts and homogeneous activations: alignment grows at most by a product factor",
+    statement="""GAL(theta^0 + lambda H) <= prod_l (1 + lambda^2/v_l^2)^H GAL(theta^0) for H-homogeneous networks with
+    Gaussian layers.""",
+    published="ratio <= product factor",
+)
+class Cor2(Trial):
     """GAL(theta + lambda H) / GAL(theta) of Gaussian ReLU networks of depths 2 and 3 against Proposition 2's factor."""
-    dims = lab.pick("d", quick=[4, 5, 6, 7], full=[4, 5, 6, 7])
-    draws = lab.pick("draws", quick=5000, full=20_000)
-    width, data = 3, []
-    for depth, d in itertools.product((2, 3), dims):
-        variances = [1 / d] + [1 / width] * (depth - 1)
-        base = mean(squared_gradients(d, width, variances, draws, lab.rng(8, depth, d)))
-        for i, size in enumerate((0.1, 0.5, 1.0, 2.0)):
-            noisy = [v + size**2 for v in variances]
-            found = mean(squared_gradients(d, width, noisy, draws, lab.rng(9, depth, d, i)))
-            ratio, error = ratio_with_error(found, base)
-            data.append({"depth": depth, "d": d, "lambda": size, "ratio": ratio, "error": error,
-                         "exact": exact_ratio(d, width, size) if depth == 2 else None,
-                         "factor": growth_factor(variances, size**2, printed=True),
-                         "sharp factor": growth_factor(variances, size**2)})
-    exact = [each for each in data if each["exact"] is not None]
-    away = max(abs(each["ratio"] - each["exact"]) / each["error"] for each in exact)
-    checks = [
-        at_most("(measured ratio - 3 standard errors) / factor, largest over depths, d and lambda",
-                max((each["ratio"] - 3 * each["error"]) / each["factor"] for each in data), 1.0),
-        at_most("exact ratio / factor at depth 2, largest", max(each["exact"] / each["factor"] for each in exact), 1.0),
-    ]
-    numbers = {"exact ratio / sharp factor at depth 2, largest": max(e["exact"] / e["sharp factor"] for e in exact),
-               "measured ratio / sharp factor, largest": max(each["ratio"] / each["sharp factor"] for each in data),
-               "|measured - exact ratio| in standard errors, largest": away}
-    note = "the factor is the printed one; the sharp one leaves out the smallest of its terms, as the proof allows"
-    return Outcome(checks, data, draw_growth(data), numbers, note)
+
+    d = size([4, 5, 6, 7])
+    draws = size(quick=5000, full=20_000)
+
+    measured = at_most("(measured ratio - 3 standard errors) / factor, largest over depths, d and lambda", 1.0)
+    exact = at_most("exact ratio / factor at depth 2, largest", 1.0)
+
+    def work(self, lab: Lab) -> Kept:
+        return lab.compute_each(growth_means, [{"depth": depth, "d": d, "draws": self.draws}
+                                               for depth, d in itertools.product((2, 3), self.d)])
+
+    def rows(self, got: Kept) -> list[dict[str, Any]]:
+        rows = []
+        for (depth, d), arrays in zip(itertools.product((2, 3), self.d), got, strict=True):
+            variances = layer_variances(depth, d)
+            base, *found = arrays["means"].tolist()
+            for noise, noisy in zip(NOISES, found, strict=True):
+                ratio, error = ratio_with_error(noisy, base)
+                rows.append({"depth": depth, "d": d, "lambda": noise, "ratio": ratio, "error": error,
+                             "exact": exact_ratio(d, WIDTH, noise) if depth == 2 else None,
+                             "factor": growth_factor(variances, noise**2, printed=True),
+                             "sharp factor": growth_factor(variances, noise**2)})
+        return rows
+
+    def judge(self, got: Kept) -> Findings:
+        rows = self.rows(got)
+        exact = [each for each in rows if each["exact"] is not None]
+        away = max(abs(each["ratio"] - each["exact"]) / each["error"] for each in exact)
+        checks = [self.measured(max((each["ratio"] - 3 * each["error"]) / each["factor"] for each in rows)),
+                  self.exact(max(each["exact"] / each["factor"] for each in exact))]
+        numbers = {"exact ratio / sharp factor at depth 2, largest":
+                       max(each["exact"] / each["sharp factor"] for each in exact),
+                   "measured ratio / sharp factor, largest": max(each["ratio"] / each["sharp factor"] for each in rows),
+                   "|measured - exact ratio| in standard errors, largest": away}
+        note = "the factor is the printed one; the sharp one leaves out the smallest of its terms, as the proof allows"
+        return Findings(checks, rows, numbers, note)
+
+    def draw(self, got: Kept) -> Any:
+        return draw_growth(self.rows(got))
 
 
-def exact_ratio(d: int, width: int, size: float) -> float:
+def layer_variances(depth: int, d: int) -> list[float]:
+    return [1 / d] + [1 / WIDTH] * (depth - 1)
+
+
+@computation
+def growth_means(seed: int, depth: int, d: int, draws: int) -> dict[str, Any]:
+    """Means of the squared gradient, with errors: without noise, then with each."""
+    variances = layer_variances(depth, d)
+    means = [mean(squared_gradients(d, WIDTH, variances, draws, rng(seed, 8, depth, d)))]
+    for i, noise in enumerate(NOISES):
+        noisy = [v + noise**2 for v in variances]
+        means.append(mean(squared_gradients(d, WIDTH, noisy, draws, rng(seed, 9, depth, d, i))))
+    return {"means": means}
+
+
+def exact_ratio(d: int, width: int, noise: float) -> float:
     """GAL(theta + lambda H) / GAL(theta) at depth 2, biases with the law of the hidden weights."""
     noisy, plain = (alignment("gaussian", d, unit="network", bias="same", width=width, scale=(
-        math.sqrt(1 / d + noise), math.sqrt(1 / width + noise))).value for noise in (size**2, 0.0))
+        math.sqrt(1 / d + square), math.sqrt(1 / width + square))).value for square in (noise**2, 0.0))
     return noisy / plain
 
 
-def squared_gradients(d: int, width: int, variances: Sequence[float], draws: int, rng: np.random.Generator) -> Floats:
+def squared_gradients(
+    d: int, width: int, variances: Sequence[float], draws: int, generator: np.random.Generator
+) -> Floats:
     """|E chi(x) grad NN(x)|^2 over all inputs for draws of Gaussian layers, with biases in the first one."""
     x, chi = cube(d).T, full_parity(d) / 2**d
     found = []
@@ -199,7 +289,8 @@ def squared_gradients(d: int, width: int, variances: Sequence[float], draws: int
         hidden, layers = [inputs], []
         for place, variance in enumerate(variances):
             last = place == len(variances) - 1
-            layers.append(math.sqrt(variance) * rng.standard_normal((count, 1 if last else width, hidden[-1].shape[1])))
+            shape = count, 1 if last else width, hidden[-1].shape[1]
+            layers.append(math.sqrt(variance) * generator.standard_normal(shape))
             if not last:
                 hidden.append(np.maximum(layers[-1] @ hidden[-1], 0.0))
         back, total = np.broadcast_to(chi, (count, 1, 2**d)), np.zeros(count)

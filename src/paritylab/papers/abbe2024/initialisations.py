@@ -10,9 +10,7 @@ import jax
 import numpy as np
 
 from paritylab import plots
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Outcome, at_most
+from paritylab.claims import Findings, Lab, Trial, at_most, claim, computation, size
 from paritylab.measures.alignment.laws import law
 from paritylab.setups import inits
 from paritylab.theory.infimum import moments
@@ -24,41 +22,86 @@ ROUNDING = 2.0**-22
 """Of a variance or kurtosis of weights in single precision."""
 
 
-@reproduces("abbe2024.initialisations")
-def second_moments(lab: Lab) -> Outcome:
+Kept = list[dict[str, np.ndarray]]
+
+
+@claim(
+    "abbe2024.initialisations",
+    where="Appendix E.1",
+    kind="exact",
+    title="Second moments of the five initialisations",
+    statement="All five laws have mean 0 and variance 1/dim, so the pre-activation variance is 1.",
+    published="variance 1/dim",
+)
+class Initialisations(Trial):
     """Sampled weights of every law and layer: variance times fan-in and kurtosis, against exact moments."""
-    dims = lab.pick("fan-in", quick=[50, 512, 64], full=[50, 512, 64])
-    samples = lab.pick("samples", quick=1_000_000, full=1_000_000)
-    data = []
-    for i, spec in enumerate(LAWS):
-        init = inits.init(spec)
-        second, fourth = moments(law(spec))
-        for dim in dims:
-            key = jax.random.fold_in(jax.random.fold_in(jax.random.key(lab.seed), i), dim)
-            w = math.sqrt(dim) * init.scale(dim, dim) * np.asarray(init.sample(key, (samples,)), np.float64)
-            data.append({"law": spec, "fan-in": dim, "exact variance": second * init.scale(dim, dim) ** 2 * dim,
-                         "kurtosis predicted": fourth / second**2, **sampled_moments(w, fourth / second**2)})
-    fourths = {row["law"]: row["kurtosis predicted"] for row in data}
-    worst = {name: max(abs(row[f"{name} z"]) for row in data) for name in ("mean", "variance", "kurtosis")}
-    checks = [
-        at_most("|exact variance * dim - 1|, largest", max(abs(row["exact variance"] - 1) for row in data), 1e-12),
-        at_most("|mean| in standard errors, largest", worst["mean"], 5),
-        at_most("|sample variance * dim - 1| in standard errors, largest", worst["variance"], 5),
-        at_most("|kurtosis - predicted| in standard errors, largest", worst["kurtosis"], 5),
-        at_most("predicted kurtosis of Rademacher less 1", abs(fourths["rademacher"] - 1), 1e-12),
-        at_most("predicted kurtosis of discrete less 1.36", abs(fourths["discrete:-2,-1,1,2"] - 1.36), 1e-12),
-    ]
-    return Outcome(checks, data, draw_moments(data, dims))
+
+    fan_in = size([50, 512, 64], label="fan-in")
+    samples = size(1_000_000)
+
+    exact = at_most("|exact variance * dim - 1|, largest", 1e-12)
+    means = at_most("|mean| in standard errors, largest", 5)
+    variances = at_most("|sample variance * dim - 1| in standard errors, largest", 5)
+    kurtoses = at_most("|kurtosis - predicted| in standard errors, largest", 5)
+    of_signs = at_most("predicted kurtosis of Rademacher less 1", 1e-12)
+    of_discrete = at_most("predicted kurtosis of discrete less 1.36", 1e-12)
+
+    def work(self, lab: Lab) -> Kept:
+        return lab.compute_each(weight_moments, [
+            {"place": place, "spec": spec, "fan_in": self.fan_in, "samples": self.samples}
+            for place, spec in enumerate(LAWS)])
+
+    def rows(self, got: Kept) -> list[dict[str, Any]]:
+        rows = []
+        for spec, arrays in zip(LAWS, got, strict=True):
+            init = inits.init(spec)
+            second, fourth = moments(law(spec))
+            rows += [{"law": spec, "fan-in": dim, "exact variance": second * init.scale(dim, dim) ** 2 * dim,
+                      "kurtosis predicted": fourth / second**2,
+                      **{name: float(arrays[name][i]) for name in MOMENTS}} for i, dim in enumerate(self.fan_in)]
+        return rows
+
+    def judge(self, got: Kept) -> Findings:
+        rows = self.rows(got)
+        fourths = {row["law"]: row["kurtosis predicted"] for row in rows}
+        worst = {name: max(abs(row[f"{name} z"]) for row in rows) for name in ("mean", "variance", "kurtosis")}
+        return Findings([
+            self.exact(max(abs(row["exact variance"] - 1) for row in rows)),
+            self.means(worst["mean"]),
+            self.variances(worst["variance"]),
+            self.kurtoses(worst["kurtosis"]),
+            self.of_signs(abs(fourths["rademacher"] - 1)),
+            self.of_discrete(abs(fourths["discrete:-2,-1,1,2"] - 1.36)),
+        ], rows)
+
+    def draw(self, got: Kept) -> Any:
+        return draw_moments(self.rows(got), self.fan_in)
+
+
+@computation
+def weight_moments(seed: int, place: int, spec: str, fan_in: list[int], samples: int) -> dict[str, Any]:
+    """Moments of sampled weights times the root of the fan-in, for each fan-in."""
+    init = inits.init(spec)
+    second, fourth = moments(law(spec))
+    found = []
+    for dim in fan_in:
+        key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), place), dim)
+        w = math.sqrt(dim) * init.scale(dim, dim) * np.asarray(init.sample(key, (samples,)), np.float64)
+        found.append(sampled_moments(w, fourth / second**2))
+    return {name: [each[name] for each in found] for name in MOMENTS}
+
+
+MOMENTS = ("mean", "mean z", "variance", "variance error", "variance z", "kurtosis", "kurtosis error", "kurtosis z")
 
 
 def sampled_moments(w: np.ndarray, kurtosis: float) -> dict[str, float]:
     """Moments about the known mean 0, with their distances from 0, 1 and ``kurtosis`` in standard errors."""
     squares = w * w
-    variance, size = float(squares.mean()), len(w)
+    variance, count = float(squares.mean()), len(w)
     found = float((squares**2).mean() / variance**2)
     # kurtosis m4/m2^2, by its derivatives in m4 and m2
     influence = squares**2 / variance**2 - 2 * found * squares / variance
-    errors = [math.hypot(float(x.std()) / math.sqrt(size), ROUNDING) for x in (w, squares, influence)]
+    errors = [math.hypot(float(x.std()) / math.sqrt(count), ROUNDING) for x in (w, squares, influence)]
     return {"mean": float(w.mean()), "mean z": float(w.mean()) / errors[0], "variance": variance,
             "variance error": errors[1], "variance z": (variance - 1) / errors[1], "kurtosis": found,
             "kurtosis error": errors[2], "kurtosis z": (found - kurtosis) / errors[2]}

@@ -11,9 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from paritylab import plots
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Outcome, at_least, at_most
+from paritylab.claims import Findings, Lab, Trial, at_least, at_most, claim, computation, rng, size
 from paritylab.measures.fourier import cube
 from paritylab.plots import Series
 from paritylab.theory import abbe2024
@@ -22,52 +20,93 @@ from paritylab.theory.one_step import full_parity
 
 Rows = Sequence[Mapping[str, Any]]
 Layers = Sequence[Floats]
+Arrays = dict[str, np.ndarray]
 
 
 # --- Definition 6 -------------------------------------------------------------------------------------------------
 
 
-@reproduces("abbe2024.junk-flow")
-def pure_diffusion(lab: Lab) -> Outcome:
+INPUTS, WIDTH, RATE, TAU = 8, 10, 0.1, 0.5
+TIMES = tuple(range(0, 51, 10))
+VARIANCES = {"hidden weights": 1 / INPUTS, "biases": 1.0, "output weights": 1 / WIDTH}
+"""At the start."""
+
+
+@claim(
+    "abbe2024.junk-flow",
+    where="Definition 6; Remark 4",
+    kind="exact",
+    title="Junk flow under the correlation loss is pure Gaussian diffusion",
+    statement="""For the correlation loss the random-label population gradient vanishes, so psi^t = psi^0 + sqrt(t)
+    gamma tau H.""",
+    published="zero drift",
+)
+class JunkFlow(Trial):
     """The gradient on random labels under the correlation loss, and the variances of weights that follow it."""
-    copies = lab.pick("copies", quick=200, full=2000)
-    d, width, steps, rate, tau = 8, 10, 50, 0.1, 0.5
-    rng = lab.rng(4)
-    variances = {"hidden weights": 1 / d, "biases": 1.0, "output weights": 1 / width}
+
+    copies = size(quick=200, full=2000)
+
+    still = at_most("|Gamma_r|, correlation loss, largest of 100 parameters", 1e-12)
+    pulled = at_least("|Gamma_r|, hinge loss, root mean square over 100 parameters", 1e-3)
+    diffusive = at_most("|variance / (Var(psi^0) + t gamma^2 tau^2) - 1| in standard errors, largest over coordinates"
+                        " and t", 5.0)
+
+    def work(self, lab: Lab) -> Arrays:
+        return lab.compute(diffusion, copies=self.copies)
+
+    def rows(self, got: Arrays) -> list[dict[str, Any]]:
+        rows = []
+        for t, found in zip(TIMES, got["ratios"].tolist(), strict=True):
+            for layer, (mean, least, most) in zip(VARIANCES, found, strict=True):
+                law = expected_variance(layer, t)
+                rows.append({"t": t, "layer": layer, "variance": mean * law, "law": law, "smallest ratio": least,
+                             "largest ratio": most})
+        return rows
+
+    def judge(self, got: Arrays) -> Findings:
+        away = float(np.abs(got["ratios"][..., 1:] - 1).max()) / math.sqrt(2 / (self.copies - 1))
+        hinge = got["hinge"]
+        checks = [self.still(float(got["correlation"].max())), self.pulled(float(np.sqrt(np.mean(hinge**2)))),
+                  self.diffusive(away)]
+        numbers = {"|Gamma_r|, hinge loss, smallest": float(hinge.min()),
+                   "|Gamma_r|, hinge loss, largest": float(hinge.max())}
+        return Findings(checks, self.rows(got), numbers)
+
+    def draw(self, got: Arrays) -> Any:
+        rows = {layer: [row for row in self.rows(got) if row["layer"] == layer] for layer in VARIANCES}
+        series = {layer: Series(TIMES, [row["variance"] for row in found]) for layer, found in rows.items()}
+        laws = {"_" * i + "Var $+ t\\gamma^2\\tau^2$": (TIMES, [row["law"] for row in found])
+                for i, found in enumerate(rows.values())}
+        return plots.scaling_plot(series, "steps of the junk flow", "mean variance of a weight", laws, log="y")
+
+
+def expected_variance(layer: str, t: int) -> float:
+    return VARIANCES[layer] + t * (RATE * TAU) ** 2
+
+
+@computation
+def diffusion(seed: int, copies: int) -> dict[str, Any]:
+    """Norms of the gradient on random labels by loss; variances of the weights of copies over those expected.
+
+    The ratios are the mean, smallest and largest of a layer's weights, for each time and layer.
+    """
+    generator = rng(seed, 4)
 
     def start(count: int) -> Layers:
-        shapes = (count, width, d), (count, width), (count, width)
-        return [math.sqrt(v) * rng.standard_normal(s) for v, s in zip(variances.values(), shapes, strict=True)]
+        shapes = (count, WIDTH, INPUTS), (count, WIDTH), (count, WIDTH)
+        return [math.sqrt(v) * generator.standard_normal(s) for v, s in zip(VARIANCES.values(), shapes, strict=True)]
 
-    sizes = {loss: norms(random_label_gradient(loss, start(100))) for loss in ("correlation", "hinge")}
-    psi, data, away = start(copies), [], 0.0
-    for t in range(steps + 1):
+    found: dict[str, Any] = {loss: norms(random_label_gradient(loss, start(100))) for loss in ("correlation", "hinge")}
+    psi, ratios = start(copies), []
+    for t in range(TIMES[-1] + 1):
         if t:
             drift = random_label_gradient("correlation", psi)
-            psi = [p - rate * (g + tau * rng.standard_normal(p.shape)) for p, g in zip(psi, drift, strict=True)]
-        if t % 10 == 0:
-            for (layer, variance), part in zip(variances.items(), psi, strict=True):
-                law = variance + t * (rate * tau) ** 2
-                ratios = part.reshape(copies, -1).var(0, ddof=1) / law
-                away = max(away, float(np.abs(ratios - 1).max()) / math.sqrt(2 / (copies - 1)))
-                data.append({"t": t, "layer": layer, "variance": float(ratios.mean()) * law, "law": law,
-                             "smallest ratio": float(ratios.min()), "largest ratio": float(ratios.max())})
-    checks = [
-        at_most("|Gamma_r|, correlation loss, largest of 100 parameters", float(sizes["correlation"].max()), 1e-12),
-        at_least("|Gamma_r|, hinge loss, root mean square over 100 parameters",
-                 float(np.sqrt(np.mean(sizes["hinge"] ** 2))), 1e-3),
-        at_most("|variance / (Var(psi^0) + t gamma^2 tau^2) - 1| in standard errors, largest over coordinates and t",
-                away, 5.0),
-    ]
-    numbers = {"|Gamma_r|, hinge loss, smallest": float(sizes["hinge"].min()),
-               "|Gamma_r|, hinge loss, largest": float(sizes["hinge"].max())}
-    times = sorted({row["t"] for row in data})
-    rows = {layer: [row for row in data if row["layer"] == layer] for layer in variances}
-    series = {layer: Series(times, [row["variance"] for row in found]) for layer, found in rows.items()}
-    laws = {"_" * i + "Var $+ t\\gamma^2\\tau^2$": (times, [row["law"] for row in found])
-            for i, found in enumerate(rows.values())}
-    figure = plots.scaling_plot(series, "steps of the junk flow", "mean variance of a weight", laws, log="y")
-    return Outcome(checks, data, figure, numbers)
+            psi = [p - RATE * (g + TAU * generator.standard_normal(p.shape)) for p, g in zip(psi, drift, strict=True)]
+        if t in TIMES:
+            each = [part.reshape(copies, -1).var(0, ddof=1) / expected_variance(layer, t)
+                    for layer, part in zip(VARIANCES, psi, strict=True)]
+            ratios.append([(part.mean(), part.min(), part.max()) for part in each])
+    return found | {"ratios": ratios}
 
 
 def random_label_gradient(loss: str, layers: Layers) -> Layers:
@@ -122,39 +161,70 @@ NEURONS = {"hinge": Neuron(cube(D), alignment_gap, random_gradient),
            "correlation": Neuron(WITH_BIAS, correlation_gap, np.zeros_like)}
 
 
-@reproduces("abbe2024.lemma3-tv")
-def distance_to_junk(lab: Lab) -> Outcome:
+@claim(
+    "abbe2024.lemma3-tv",
+    where="Lemma 3, Equation (49)",
+    kind="theory",
+    title="Total variation between true and junk dynamics",
+    statement="TV(theta^T, psi^T) <= (1/(2 tau)) sum_t sqrt(GAL(psi^t)).",
+    published="lower estimate <= bound",
+)
+class Lemma3Tv(Trial):
     """A ReLU neuron trained on the parity beside one trained on random labels: how far apart their laws are."""
-    starts = lab.pick("starts", quick=40_000, full=100_000)
-    times = lab.pick("T", quick=[1, 2, 5], full=[1, 2, 5])
-    data: list[dict[str, Any]] = []
-    for number, (loss, tau) in enumerate(itertools.product(NEURONS, (0.1, 0.5, 1.0))):
-        inputs, gap, drift = NEURONS[loss]
-        rng = lab.rng(3, number)
-        theta, psi = rng.standard_normal((2, starts, inputs.shape[1])) / math.sqrt(D)
-        alignments, upper = [], 0.0
-        for t in range(1, max(times) + 1):
-            sizes = np.linalg.norm(gap(psi), axis=1)
-            alignments.append(float(np.mean(sizes**2)))
-            upper += float(abbe2024.total_variation(sizes, tau).mean())
-            theta = theta - gap(theta) - drift(theta) - tau * rng.standard_normal(theta.shape)
-            psi = psi - drift(psi) - tau * rng.standard_normal(psi.shape)
-            if t in times:
-                lower, error = best_test(observed(theta, NEURONS[loss]), observed(psi, NEURONS[loss]))
-                data.append({"loss": loss, "tau": tau, "T": t, "lower": lower, "error": error, "upper": upper,
-                             "bound": abbe2024.lemma3(alignments, tau)})
-    first = [row for row in data if row["T"] == 1]
-    checks = [
-        at_most("lower estimate + 3 standard errors - bound, largest over losses, tau and T",
-                max(row["lower"] + 3 * row["error"] - row["bound"] for row in data), 0.01),
-        at_most("mean conditional TV / bound at T = 1, largest over losses and tau",
-                max(row["upper"] / row["bound"] for row in first), 1.0),
-    ]
-    numbers = {"lower estimate / bound, largest": max(row["lower"] / row["bound"] for row in data),
-               "sum of conditional TVs / bound, largest": max(row["upper"] / row["bound"] for row in data)}
-    note = ("one ReLU neuron, weights N(0, 1/d), rate 1; hinge loss, and correlation loss with a bias (without one the"
-            " gradient vanishes at odd d); tests are chosen on one half of the runs and judged on the other")
-    return Outcome(checks, data, draw_distances(data), numbers, note)
+
+    starts = size(quick=40_000, full=100_000)
+    times = size([1, 2, 5], label="T")
+
+    below = at_most("lower estimate + 3 standard errors - bound, largest over losses, tau and T", 0.01)
+    conditional = at_most("mean conditional TV / bound at T = 1, largest over losses and tau", 1.0)
+
+    def work(self, lab: Lab) -> list[Arrays]:
+        return lab.compute_each(distances, [
+            {"number": number, "loss": loss, "tau": tau, "starts": self.starts, "times": self.times}
+            for number, (loss, tau) in enumerate(CASES)])
+
+    def rows(self, got: list[Arrays]) -> list[dict[str, Any]]:
+        return [{"loss": loss, "tau": tau, "T": t, **{name: float(arrays[name][i]) for name in DISTANCES}}
+                for (loss, tau), arrays in zip(CASES, got, strict=True) for i, t in enumerate(self.times)]
+
+    def judge(self, got: list[Arrays]) -> Findings:
+        rows = self.rows(got)
+        checks = [
+            self.below(max(row["lower"] + 3 * row["error"] - row["bound"] for row in rows)),
+            self.conditional(max(row["upper"] / row["bound"] for row in rows if row["T"] == 1)),
+        ]
+        numbers = {"lower estimate / bound, largest": max(row["lower"] / row["bound"] for row in rows),
+                   "sum of conditional TVs / bound, largest": max(row["upper"] / row["bound"] for row in rows)}
+        note = ("one ReLU neuron, weights N(0, 1/d), rate 1; hinge loss, and correlation loss with a bias (without one"
+                " the gradient vanishes at odd d); tests are chosen on one half of the runs and judged on the other")
+        return Findings(checks, rows, numbers, note)
+
+    def draw(self, got: list[Arrays]) -> Any:
+        return draw_distances(self.rows(got))
+
+
+CASES = list(itertools.product(NEURONS, (0.1, 0.5, 1.0)))
+"""Loss and tau."""
+DISTANCES = ("lower", "error", "upper", "bound")
+
+
+@computation
+def distances(seed: int, number: int, loss: str, tau: float, starts: int, times: list[int]) -> dict[str, Any]:
+    """At each time: the best test's distance and its error, the sum of conditional TVs, and the bound of Lemma 3."""
+    inputs, gap, drift = NEURONS[loss]
+    generator = rng(seed, 3, number)
+    theta, psi = generator.standard_normal((2, starts, inputs.shape[1])) / math.sqrt(D)
+    alignments, upper, found = [], 0.0, []
+    for t in range(1, max(times) + 1):
+        sizes = np.linalg.norm(gap(psi), axis=1)
+        alignments.append(float(np.mean(sizes**2)))
+        upper += float(abbe2024.total_variation(sizes, tau).mean())
+        theta = theta - gap(theta) - drift(theta) - tau * generator.standard_normal(theta.shape)
+        psi = psi - drift(psi) - tau * generator.standard_normal(psi.shape)
+        if t in times:
+            lower, error = best_test(observed(theta, NEURONS[loss]), observed(psi, NEURONS[loss]))
+            found.append((lower, error, upper, abbe2024.lemma3(alignments, tau)))
+    return dict(zip(DISTANCES, zip(*found, strict=True), strict=True))
 
 
 def observed(theta: Floats, neuron: Neuron) -> list[Floats]:

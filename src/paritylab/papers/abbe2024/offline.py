@@ -10,126 +10,200 @@ from typing import Any
 import numpy as np
 
 from paritylab import Curves, plots
+from paritylab.claims import Findings, Lab, Rule, Trial, at_least, at_most, claim, holds, size
 from paritylab.claims.intervals import mean
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Check, Outcome, at_least, at_most, holds
 from paritylab.papers.abbe2024.online import OTHERS, SIGMAS, UNIFORM
-from paritylab.papers.abbe2024.training import (
-    DEEP,
-    SHALLOW,
-    apart,
-    difference,
-    final,
-    law,
-    named,
-    rows,
-    stays_below,
-    trained,
-)
+from paritylab.papers.abbe2024.training import DEEP, SHALLOW, apart, difference, final, law, named, rows, trained
 
 LOSS = 0.01
-Found = Mapping[tuple[str, int], Curves]
+Case = tuple[str, int]
+Found = Mapping[Case, Curves]
 
 
-def offline(lab: Lab, laws: Sequence[str], sizes: Sequence[int], d: int, widths: Sequence[int], steps: int, runs: int,
-            degree: int | None = None) -> dict[tuple[str, int], Curves]:
+def offline(lab: Lab, cases: Sequence[Case], d: int, widths: Sequence[int], steps: int, runs: int,
+            degree: int | None = None) -> list[Curves]:
     """Curves by law and size of the training set, each run up to a training loss of 0.01."""
-    cases = {(each, size): trained(each, d, widths, degree=degree, sample=size) for size in sizes for each in laws}
-    made = lab.curves_each(list(cases.values()), steps, steps // 100, runs, stop=LOSS)
-    return dict(zip(cases, made, strict=True))
+    setups = [trained(each, d, widths, degree=degree, sample=sample) for each, sample in cases]
+    return lab.curves_each(setups, steps, steps // 100, runs, stop=LOSS)
 
 
-@reproduces("abbe2024.fig1-right")
-def perturbation_level(lab: Lab) -> Outcome:
+@claim(
+    "abbe2024.fig1-right",
+    where="Figure 1 (right)",
+    kind="empirical",
+    title="Offline full parity shows the same ordering",
+    statement="""With a fixed training set, trained until the training loss is below 0.01, test accuracy depends on the
+    initialisation exactly as in the online case.""",
+    published="Rademacher generalises once N is large enough; Gaussian memorises and stays at 50% on test",
+)
+class Fig1Right(Trial):
     """Test accuracy against the size of the training set, for several perturbations of the Rademacher start."""
-    d = lab.pick("d", quick=20, full=50)
-    widths = lab.pick("widths", quick=list(SHALLOW), full=list(DEEP))
-    sizes = lab.pick("N", quick=[2000, 20_000], standard=[100_000], full=[5000, 10_000, 20_000, 50_000, 100_000])
-    sigmas = lab.pick("sigma", quick=["0", "inf"], standard=["0", "inf"], full=[f"{s:g}" for s in SIGMAS])
-    steps = lab.pick("steps", quick=20_000, standard=50_000, full=200_000)
-    runs = lab.pick("runs", quick=3, standard=4, full=7)
-    found = offline(lab, [law(float(s)) for s in sigmas], sizes, d, widths, steps, runs)
-    most = sizes[-1]
-    signs, gaussian = found["rademacher", most], found["gaussian", most]
-    gap, interval = difference(final(signs), final(gaussian))
-    assert gaussian.train_loss is not None
-    losses = gaussian.train_loss[:, -1]
-    means = [mean(final(found["rademacher", size]))[0] for size in sizes]
-    checks = [
-        at_least(f"accuracy of Rademacher less that of Gaussian, N = {most:,}", gap, 0.2, interval),
-        Check("gap of their 95 % intervals", value := apart(final(signs), final(gaussian)), "> 0", value > 0,
-              certain=gap <= 0),
-        stays_below(f"Gaussian, N = {most:,}", final(gaussian), 0.55),
-        holds(f"no Gaussian run diverged: all ended with a training loss below 0.01 or after {steps:,} steps",
-              bool(np.isfinite(losses).all())),
-    ]
-    if len(sizes) > 1:
-        growth, interval = difference(final(found["rademacher", most]), final(found["rademacher", sizes[0]]))
-        checks.append(Check("accuracy of Rademacher increases with N: last less first", growth, "> 0", growth > 0,
-                            interval, certain=interval[1] < 0))
-        falls = max(apart(final(found["rademacher", a]), final(found["rademacher", b])) for a, b in pairwise(sizes))
-        checks.append(holds("it never falls from one N to the next by more than its interval", falls <= 0,
-                            value=min(b - a for a, b in pairwise(means))))
-    memorised = {f"share of Gaussian runs with training loss below 0.01, N = {most:,}": float(np.mean(losses < LOSS))}
-    return Outcome(checks, tidy(found), by_size(found), memorised | numbers(found))
+
+    d = size(quick=20, full=50)
+    widths = size(quick=list(SHALLOW), full=list(DEEP))
+    samples = size(quick=[2000, 20_000], standard=[100_000], full=[5000, 10_000, 20_000, 50_000, 100_000], label="N")
+    sigma = size(quick=["0", "inf"], standard=["0", "inf"], full=[f"{s:g}" for s in SIGMAS])
+    steps = size(quick=20_000, standard=50_000, full=200_000)
+    runs = size(quick=3, standard=4, full=7)
+
+    gap = at_least("accuracy of Rademacher less that of Gaussian, N = {N:,}", 0.2)
+    separate = Rule("gap of their 95 % intervals", "> 0")
+    chance = at_most("mean accuracy, Gaussian, N = {N:,}", 0.55)
+    ended = holds("no Gaussian run diverged: all ended with a training loss below 0.01 or after {steps:,} steps")
+    growth = Rule("accuracy of Rademacher increases with N: last less first", "> 0", only=("quick", "full"))
+    steady = holds("it never falls from one N to the next by more than its interval", only=("quick", "full"))
+
+    @property
+    def cases(self) -> list[Case]:
+        return [(law(float(s)), sample) for sample in self.samples for s in self.sigma]
+
+    def work(self, lab: Lab) -> list[Curves]:
+        return offline(lab, self.cases, self.d, self.widths, self.steps, self.runs)
+
+    def judge(self, got: list[Curves]) -> Findings:
+        found = dict(zip(self.cases, got, strict=True))
+        most = self.samples[-1]
+        signs = [final(found["rademacher", sample]) for sample in self.samples]
+        gaussian = final(found["gaussian", most])
+        gap, interval = difference(signs[-1], gaussian)
+        apart_by = apart(signs[-1], gaussian)
+        losses = train_loss(found["gaussian", most])[:, -1]
+        checks = [
+            self.gap(gap, interval, N=most),
+            self.separate(apart_by, passed=apart_by > 0, certain=gap <= 0),
+            self.chance(*mean(gaussian), N=most),
+            self.ended(bool(np.isfinite(losses).all()), steps=self.steps),
+        ]
+        if len(signs) > 1:
+            growth, interval = difference(signs[-1], signs[0])
+            falls = max(apart(a, b) for a, b in pairwise(signs))
+            least = min(b - a for a, b in pairwise([mean(accuracy)[0] for accuracy in signs]))
+            checks += [self.growth(growth, passed=growth > 0, interval=interval, certain=interval[1] < 0),
+                       self.steady(falls <= 0, least)]
+        memorised = float(np.mean(losses < LOSS))
+        share = {f"share of Gaussian runs with training loss below 0.01, N = {most:,}": memorised}
+        return Findings(checks, tidy(found), share | numbers(found))
+
+    def draw(self, got: list[Curves]) -> Any:
+        return by_size(dict(zip(self.cases, got, strict=True)))
 
 
-@reproduces("abbe2024.fig3-right")
-def other_laws(lab: Lab) -> Outcome:
+@claim(
+    "abbe2024.fig3-right",
+    where="Figure 3 (right)",
+    kind="empirical",
+    title="Other perturbations, offline",
+    statement="The ordering of Figure 3-left persists with a fixed training set.",
+    published="same ordering",
+)
+class Fig3Right(Trial):
     """The other laws on a training set of 10^5 examples."""
-    d = lab.pick("d", quick=20, full=50)
-    widths = lab.pick("widths", quick=list(SHALLOW), full=list(DEEP))
-    sizes = [lab.pick("N", quick=20_000, full=100_000)]
-    laws = lab.pick("laws", quick=[UNIFORM, *OTHERS[1:3], OTHERS[-1]], standard=[UNIFORM, OTHERS[1], OTHERS[-1]],
-                    full=["rademacher", *OTHERS])
-    steps = lab.pick("steps", quick=5000, standard=50_000, full=200_000)
-    runs = lab.pick("runs", quick=3, standard=3, full=7)
-    found = offline(lab, laws, sizes, d, widths, steps, runs)
-    best = final(found[UNIFORM, sizes[0]])
-    checks = []
-    for each in [each for each in laws if each not in ("rademacher", UNIFORM)]:
-        other = final(found[each, sizes[0]])
-        gap, interval = difference(best, other)
-        checks += [at_least(f"accuracy of uniform 0.1 less that of {named(each)}", gap, 0.2, interval),
-                   Check(f"gap of their intervals, {named(each)}", value := apart(best, other), "> 0", value > 0,
-                         certain=gap <= 0)]
-    return Outcome(checks, tidy(found), by_law(found), numbers(found))
+
+    d = size(quick=20, full=50)
+    widths = size(quick=list(SHALLOW), full=list(DEEP))
+    sample = size(quick=20_000, full=100_000, label="N")
+    laws = size(quick=[UNIFORM, *OTHERS[1:3], OTHERS[-1]], standard=[UNIFORM, OTHERS[1], OTHERS[-1]],
+                full=["rademacher", *OTHERS])
+    steps = size(quick=5000, standard=50_000, full=200_000)
+    runs = size(quick=3, standard=3, full=7)
+
+    gap = at_least("accuracy of uniform 0.1 less that of {law}", 0.2)
+    separate = Rule("gap of their intervals, {law}", "> 0")
+
+    @property
+    def cases(self) -> list[Case]:
+        return [(each, self.sample) for each in self.laws]
+
+    def work(self, lab: Lab) -> list[Curves]:
+        return offline(lab, self.cases, self.d, self.widths, self.steps, self.runs)
+
+    def judge(self, got: list[Curves]) -> Findings:
+        accuracy = dict(zip(self.laws, map(final, got), strict=True))
+        checks = []
+        for each in [each for each in self.laws if each not in ("rademacher", UNIFORM)]:
+            gap, interval = difference(accuracy[UNIFORM], accuracy[each])
+            apart_by = apart(accuracy[UNIFORM], accuracy[each])
+            checks += [self.gap(gap, interval, law=named(each)),
+                       self.separate(apart_by, passed=apart_by > 0, certain=gap <= 0, law=named(each))]
+        found = dict(zip(self.cases, got, strict=True))
+        return Findings(checks, tidy(found), numbers(found))
+
+    def draw(self, got: list[Curves]) -> Any:
+        return by_law(dict(zip(self.cases, got, strict=True)))
 
 
-@reproduces("abbe2024.fig4-left")
-def degree_three(lab: Lab) -> Outcome:
+class SparseParity(Trial):
+    """Test accuracy on a sparse parity against the size of the training set."""
+
+    d = size(quick=20, full=50)
+    widths = size(quick=list(SHALLOW), full=list(DEEP))
+    sigma = size(quick=["0", "inf"], standard=["0", "inf"], full=["0", "0.1", "1", "inf"])
+    steps = size(quick=10_000, standard=30_000, full=100_000)
+    runs = size(quick=3, standard=2, full=7)
+
+    sizes_agree = at_most("largest less smallest log10 N at accuracy 0.75", 0.4)
+    laws_agree = at_most("largest distance of a law's accuracy from the mean over laws", 0.15)
+
+    samples: size[list[int]]
+    degree: int | size[int]
+
+    @property
+    def laws(self) -> list[str]:
+        return [law(float(s)) for s in self.sigma]
+
+    @property
+    def cases(self) -> list[Case]:
+        return [(each, sample) for sample in self.samples for each in self.laws]
+
+    def work(self, lab: Lab) -> list[Curves]:
+        return offline(lab, self.cases, self.d, self.widths, self.steps, self.runs, self.degree)
+
+    def judge(self, got: list[Curves]) -> Findings:
+        found = dict(zip(self.cases, got, strict=True))
+        means = {case: mean(final(curves))[0] for case, curves in found.items()}
+        needed = {each: crossing(self.samples, [means[each, sample] for sample in self.samples]) for each in self.laws}
+        off = max(abs(value - np.mean([means[other, sample] for other in self.laws]))
+                  for (_, sample), value in means.items())
+        spread = max(needed.values()) - min(needed.values()) if all(map(math.isfinite, needed.values())) else math.nan
+        values = {f"log10 N at accuracy 0.75, {named(each)}": value for each, value in needed.items()}
+        return Findings([self.sizes_agree(spread), self.laws_agree(off)], tidy(found), values)
+
+    def draw(self, got: list[Curves]) -> Any:
+        return by_size(dict(zip(self.cases, got, strict=True)))
+
+
+@claim(
+    "abbe2024.fig4-left",
+    where="Figure 4 (left)",
+    kind="empirical",
+    title="Sparse 3-parity: initialisation does not matter",
+    statement="""For the degree-3 parity on 50 bits Rademacher, perturbed and Gaussian starts need comparable
+    training-set sizes.""",
+    published="accuracy-versus-N curves of all inits overlap",
+)
+class Fig4Left(SparseParity):
     """A sparse parity of degree 3: test accuracy against the size of the training set."""
-    sizes = lab.pick("N", quick=[500, 2000, 10_000], standard=[1000, 3000, 10_000],
-                     full=[1000, 3000, 10_000, 30_000, 100_000])
-    return sparse(lab, sizes, 3)
+
+    samples = size(quick=[500, 2000, 10_000], standard=[1000, 3000, 10_000],
+                   full=[1000, 3000, 10_000, 30_000, 100_000], label="N")
+    degree = 3
 
 
-@reproduces("abbe2024.fig4-right")
-def degree_five(lab: Lab) -> Outcome:
+@claim(
+    "abbe2024.fig4-right",
+    where="Figure 4 (right)",
+    kind="empirical",
+    title="Sparse 5-parity: initialisation does not matter",
+    statement="""For the degree-5 parity on 50 bits Rademacher, perturbed and Gaussian starts need comparable
+    training-set sizes.""",
+    published="accuracy-versus-N curves of all inits overlap",
+)
+class Fig4Right(SparseParity):
     """The same at degree 5."""
-    sizes = lab.pick("N", quick=[2000, 10_000, 50_000], standard=[10_000, 100_000],
-                     full=[10_000, 30_000, 100_000, 300_000, 1_000_000])
-    degree = lab.pick("degree", quick=4, full=5)
-    return sparse(lab, sizes, degree)
 
-
-def sparse(lab: Lab, sizes: list[int], degree: int) -> Outcome:
-    d = lab.pick("d", quick=20, full=50)
-    widths = lab.pick("widths", quick=list(SHALLOW), full=list(DEEP))
-    sigmas = lab.pick("sigma", quick=["0", "inf"], standard=["0", "inf"], full=["0", "0.1", "1", "inf"])
-    steps = lab.pick("steps", quick=10_000, standard=30_000, full=100_000)
-    runs = lab.pick("runs", quick=3, standard=2, full=7)
-    laws = [law(float(s)) for s in sigmas]
-    found = offline(lab, laws, sizes, d, widths, steps, runs, degree)
-    needed = {each: crossing(sizes, [mean(final(found[each, size]))[0] for size in sizes]) for each in laws}
-    off = max(abs(mean(final(found[each, size]))[0] - np.mean([mean(final(found[other, size]))[0] for other in laws]))
-              for each in laws for size in sizes)
-    spread = max(needed.values()) - min(needed.values()) if all(map(math.isfinite, needed.values())) else math.nan
-    checks = [at_most("largest less smallest log10 N at accuracy 0.75", spread, 0.4),
-              at_most("largest distance of a law's accuracy from the mean over laws", float(off), 0.15)]
-    values = {f"log10 N at accuracy 0.75, {named(each)}": value for each, value in needed.items()}
-    return Outcome(checks, tidy(found), by_size(found), values)
+    samples = size(quick=[2000, 10_000, 50_000], standard=[10_000, 100_000],
+                   full=[10_000, 30_000, 100_000, 300_000, 1_000_000], label="N")
+    degree = size(quick=4, full=5)
 
 
 def crossing(sizes: Sequence[int], accuracy: Sequence[float], level: float = 0.75) -> float:
@@ -144,18 +218,19 @@ def crossing(sizes: Sequence[int], accuracy: Sequence[float], level: float = 0.7
     return -math.inf if accuracy[0] >= level else math.inf
 
 
+def train_loss(curves: Curves) -> np.ndarray:
+    assert curves.train_loss is not None
+    return curves.train_loss
+
+
 def tidy(found: Found) -> list[dict[str, Any]]:
-    made = []
-    for (each, size), curves in found.items():
-        assert curves.train_loss is not None
-        losses = curves.train_loss.ravel().tolist()
-        made += [row | {"train_loss": loss} for row, loss in zip(rows({each: curves}, N=size), losses, strict=True)]
-    return made
+    return [row | {"train_loss": loss} for (each, sample), curves in found.items()
+            for row, loss in zip(rows({each: curves}, N=sample), train_loss(curves).ravel().tolist(), strict=True)]
 
 
 def numbers(found: Found) -> dict[str, float | None]:
-    return {f"mean accuracy, {named(each)}, N = {size:,}": mean(final(curves))[0]
-            for (each, size), curves in found.items()}
+    return {f"mean accuracy, {named(each)}, N = {sample:,}": mean(final(curves))[0]
+            for (each, sample), curves in found.items()}
 
 
 @plots.styled
@@ -165,8 +240,8 @@ def by_size(found: Found) -> Any:
     figure = plots.blank(2.3 + 0.08 * len(laws))
     axes = figure.add_subplot(xlabel="training examples", ylabel="test accuracy", xscale="log", ylim=(0.45, 1.02))
     for each, colour, line in zip(laws, cycle(plots.COLOURS), cycle(plots.LINES), strict=False):
-        sizes = [size for other, size in found if other == each]
-        ends = np.array([[m, *interval] for m, interval in (mean(final(found[each, size])) for size in sizes)]).T
+        sizes = [sample for other, sample in found if other == each]
+        ends = np.array([[m, *interval] for m, interval in (mean(final(found[each, sample])) for sample in sizes)]).T
         axes.errorbar(sizes, ends[0], np.minimum(np.abs(ends[1:] - ends[0]), 1), color=colour, linestyle=line,
                       marker="o", markersize=3, elinewidth=0.8, capsize=2, label=named(each))
     axes.axhline(0.5, color=plots.GREY, linewidth=0.6)

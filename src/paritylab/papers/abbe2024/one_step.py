@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
 from typing import Any, NamedTuple
 
@@ -11,13 +12,17 @@ import numpy as np
 from scipy.stats import norm
 
 from paritylab import plots
+from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, between, claim, computation, rng, size
 from paritylab.claims.intervals import proportion
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Check, Interval, Outcome, at_least, at_most, between
+from paritylab.claims.rules import Bounds
+from paritylab.claims.verdicts import Interval
 from paritylab.papers.abbe2024.common import fit
 from paritylab.theory.abbe2024 import activation_moments, critical_width, delta, margin_bound, recommended_bias
+from paritylab.theory.junk_flow import Floats
 from paritylab.theory.one_step import one_step
+
+Case = tuple[str, int, int]
+"""What networks are for, their d and their width."""
 
 
 class Trials(NamedTuple):
@@ -25,6 +30,11 @@ class Trials(NamedTuple):
 
     perfect: int
     seeds: int
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, Any]) -> Trials:
+        """As :func:`perfect_networks` counts them."""
+        return cls(int(arrays["perfect"]), int(arrays["seeds"]))
 
     @property
     def share(self) -> tuple[float, Interval]:
@@ -35,27 +45,51 @@ class Trials(NamedTuple):
         return {**where, "seeds": self.seeds, "perfect": self.perfect, "share": share, "low": low, "high": high}
 
 
-def trials(lab: Lab, seeds: int, d: int, width: int, bias: str = "", tau: float = 0.0,
-           clip: float | None = None) -> Trials:
+@computation
+def perfect_networks(seed: int, d: int, width: int, seeds: int, bias: str = "", tau: float = 0.0,
+                     clip: float | None = None) -> dict[str, Any]:
     """One population step from random signs, so many times; biases as recommended, or ``normal``."""
     perfect = 0
-    for seed in range(seeds):
-        rng = lab.rng(4, d, width, seed)
-        biases = rng.standard_normal(width) if bias == "normal" else None
-        perfect += one_step(d, width, biases, tau, clip, rng).errors == 0
-    return Trials(perfect, seeds)
+    for each in range(seeds):
+        generator = rng(seed, 4, d, width, each)
+        biases = generator.standard_normal(width) if bias == "normal" else None
+        perfect += one_step(d, width, biases, tau, clip, generator).errors == 0
+    return {"perfect": perfect, "seeds": seeds}
 
 
-def smallest(name: str, found: Iterable[Trials], bound: float) -> Check:
+class PerfectNetworks(Trial):
+    """Networks of several kinds, each counted if it classifies all inputs after one step."""
+
+    def cases(self) -> dict[Case, dict[str, Any]]:
+        """The arguments of :func:`perfect_networks`."""
+        raise NotImplementedError
+
+    def work(self, lab: Lab) -> list[dict[str, np.ndarray]]:
+        return lab.compute_each(perfect_networks, list(self.cases().values()))
+
+    def counted(self, got: Sequence[Mapping[str, Any]], kind: str) -> dict[int, Trials]:
+        """Those of one kind by d."""
+        return {d: points[max(points)] for d, points in self.scans(got, kind).items()}
+
+    def scans(self, got: Sequence[Mapping[str, Any]], kind: str = "scan") -> dict[int, dict[int, Trials]]:
+        """Those of one kind by d and width."""
+        found: dict[int, dict[int, Trials]] = {}
+        for (name, d, width), arrays in zip(self.cases(), got, strict=True):
+            if name == kind:
+                found.setdefault(d, {})[width] = Trials.of(arrays)
+        return found
+
+
+def smallest(rule: Bounds, found: Iterable[Trials], **fields: Any) -> Check:
     """The smallest share is at least so large."""
     share, interval = min(found, key=lambda each: each.perfect / each.seeds).share
-    return at_least(name, share, bound, interval)
+    return rule(share, interval, **fields)
 
 
-def largest(name: str, found: Iterable[Trials], bound: float) -> Check:
+def largest(rule: Bounds, found: Iterable[Trials], **fields: Any) -> Check:
     """The largest share is at most so large."""
     share, interval = max(found, key=lambda each: each.perfect / each.seeds).share
-    return at_most(name, share, bound, interval)
+    return rule(share, interval, **fields)
 
 
 def predicted_success(d: int, width: float, clip: float | None = None) -> float:
@@ -72,34 +106,53 @@ def predicted_success(d: int, width: float, clip: float | None = None) -> float:
 # --- Theorem 4.1 and 4.2 ------------------------------------------------------------------------------------------
 
 
-@reproduces("abbe2024.thm4-1")
-def perfect_in_one_step(lab: Lab) -> Outcome:
+@claim(
+    "abbe2024.thm4-1",
+    where="Theorem 4.1",
+    kind="theory",
+    title="One population step on the top layer gives a perfect classifier",
+    statement="""With n of order d^4 Rademacher ReLU neurons, zero output weights, bias 0 (d even) or -1 (d odd), a
+    single gradient step on the correlation loss classifies all 2^d inputs, and still does with gradient noise up to
+    order 1/d^2.""",
+    published="all correct; transition near n = 2 d ln2 (d/2)/Delta^2, about 4.4 d^3",
+)
+class Thm41(PerfectNetworks):
     """Networks that classify all inputs after one noisy population step, against their width."""
-    dims = lab.pick("d", quick=[6, 8, 10, 11, 12, 14], full=[6, 8, 10, 11, 12, 14])
-    seeds = lab.pick("seeds", quick=200, full=2000)
-    scanned = lab.pick("seeds of the scan", quick=40, full=400)
-    noise = {d: 0.5 / d**2 for d in dims}
-    wide = {d: trials(lab, seeds, d, d**4) for d in dims}
-    noisy = {d: trials(lab, seeds, d, d**4, tau=noise[d]) for d in dims}
-    narrow = {d: trials(lab, seeds, d, d**2) for d in dims}
-    checks = [
-        smallest("share of perfect networks at n = d^4, smallest over d", wide.values(), 0.95),
-        smallest("the same with noise 0.5/d^2", noisy.values(), 0.95),
-        largest("share of perfect networks at n = d^2, largest over d", narrow.values(), 0.2),
-    ]
-    scans = {d: scan(lab, scanned, d) for d in dims}
-    data = [each.row(d=d, n=n, tau=0.0) for d, points in scans.items() for n, each in points.items()]
-    for found, exponent, tau in ((wide, 4, {}), (noisy, 4, noise), (narrow, 2, {})):
-        data += [each.row(d=d, n=d**exponent, tau=tau.get(d, 0.0)) for d, each in found.items()]
-    numbers = {f"critical width / d^3, d = {d}": critical_width(d) / d**3 for d in dims}
-    figure = draw_transition({d: scans[d] | {d**2: narrow[d], d**4: wide[d]} for d in dims if d != 11})
-    return Outcome(checks, data, figure, numbers, f"{seeds} seeds instead of 20; d = 11 is not drawn")
+
+    d = size([6, 8, 10, 11, 12, 14])
+    seeds = size(quick=200, full=2000)
+    scanned = size(quick=40, full=400, label="seeds of the scan")
+
+    wide = at_least("share of perfect networks at n = d^4, smallest over d", 0.95)
+    noisy = at_least("the same with noise 0.5/d^2", 0.95)
+    narrow = at_most("share of perfect networks at n = d^2, largest over d", 0.2)
+
+    def noise(self, kind: str, d: int) -> float:
+        return 0.5 / d**2 if kind == "noisy" else 0.0
+
+    def cases(self) -> dict[Case, dict[str, Any]]:
+        ends = {(kind, d, d**power): {"d": d, "width": d**power, "seeds": self.seeds, "tau": self.noise(kind, d)}
+                for kind, power in (("wide", 4), ("noisy", 4), ("narrow", 2)) for d in self.d}
+        return ends | {("scan", d, width): {"d": d, "width": width, "seeds": self.scanned}
+                       for d in self.d for width in scan_widths(d)}
+
+    def judge(self, got: list[dict[str, np.ndarray]]) -> Findings:
+        checks = [smallest(self.wide, self.counted(got, "wide").values()),
+                  smallest(self.noisy, self.counted(got, "noisy").values()),
+                  largest(self.narrow, self.counted(got, "narrow").values())]
+        rows = [each.row(d=d, n=n, tau=self.noise(kind, d)) for kind in ("scan", "wide", "noisy", "narrow")
+                for d, points in self.scans(got, kind).items() for n, each in points.items()]
+        numbers = {f"critical width / d^3, d = {d}": critical_width(d) / d**3 for d in self.d}
+        return Findings(checks, rows, numbers, f"{self.seeds} seeds instead of 20; d = 11 is not drawn")
+
+    def draw(self, got: list[dict[str, np.ndarray]]) -> Any:
+        scans, narrow, wide = (self.scans(got, kind) for kind in ("scan", "narrow", "wide"))
+        return draw_transition({d: scans[d] | narrow[d] | wide[d] for d in self.d if d != 11})
 
 
-def scan(lab: Lab, seeds: int, d: int, clip: float | None = None) -> dict[int, Trials]:
+def scan_widths(d: int, clip: float | None = None) -> list[int]:
     """Widths about the critical one."""
-    widths = [round(critical_width(d, clip) * 2**power) for power in np.arange(-3, 1.6, 0.5)]
-    return {width: trials(lab, seeds, d, width, clip=clip) for width in widths}
+    return [round(critical_width(d, clip) * 2**power) for power in np.arange(-3, 1.6, 0.5)]
 
 
 @plots.styled
@@ -126,28 +179,53 @@ def transition(axes: Any, scans: Mapping[int, Mapping[int, Trials]], clip: float
     axes.plot([], [], "|", color=plots.GREY, label="$n_c$ (top)")
 
 
-@reproduces("abbe2024.thm4-2")
-def margin_after_one_step(lab: Lab) -> Outcome:
+@claim(
+    "abbe2024.thm4-2",
+    where="Theorem 4.2, Equation (4)",
+    kind="theory",
+    title="Normalised margin after one step",
+    statement="""The unit-norm version of the one-step output weights has entries +-1/sqrt(n) and margin at least
+    sqrt(n)/(18 sqrt(d)) on every input.""",
+    published="mean margin 0.40 sqrt(n/d); at n=d^4 the minimum is 2-5 times the bound",
+)
+class Thm42(Trial):
     """The smallest margin over all inputs, output weights scaled to norm 1, at width d^4."""
-    dims = lab.pick("d", quick=[6, 8, 10, 11, 12], full=[6, 8, 10, 11, 12])
-    seeds = lab.pick("seeds", quick=200, full=2000)
-    margins: dict[int, np.ndarray] = {}
-    uneven = 0.0
-    for d in dims:
-        runs = [one_step(d, d**4, seed=lab.rng(4, d, d**4, seed)) for seed in range(seeds)]
-        margins[d] = np.array([run.margin for run in runs])
-        sizes = [np.abs(run.v) * d**2 / np.linalg.norm(run.v) for run in runs]
-        uneven = max(uneven, *(float(np.abs(size - 1).max()) for size in sizes))
-    above = {d: Trials(int(np.sum(values >= margin_bound(d, d**4))), seeds) for d, values in margins.items()}
-    checks = [at_most("| |v_i| sqrt(n) - 1 |, largest", uneven, 1e-9),
-              smallest("share of networks with margin at least sqrt(n/d)/18, smallest over d", above.values(), 0.95)]
-    data = [{"d": d, "seed": seed, "margin": float(value), "bound": margin_bound(d, d**4)}
-            for d, values in margins.items() for seed, value in enumerate(values)]
-    numbers = {f"median margin / bound, d = {d}": float(np.median(values)) / margin_bound(d, d**4)
-               for d, values in margins.items()}
-    numbers |= {f"mean over inputs / sqrt(n/d), d = {d}": mean_margin(d) for d in dims}
-    numbers |= {f"share above the bound, d = {d}": each.share[0] for d, each in above.items()}
-    return Outcome(checks, data, draw_margins(margins), numbers, f"{seeds} seeds instead of 20")
+
+    d = size([6, 8, 10, 11, 12])
+    seeds = size(quick=200, full=2000)
+
+    even = at_most("| |v_i| sqrt(n) - 1 |, largest", 1e-9)
+    wide_margin = at_least("share of networks with margin at least sqrt(n/d)/18, smallest over d", 0.95)
+
+    def work(self, lab: Lab) -> list[dict[str, Floats]]:
+        return lab.compute_each(smallest_margins, [{"d": d, "seeds": self.seeds} for d in self.d])
+
+    def margins(self, got: list[dict[str, Floats]]) -> dict[int, Floats]:
+        return {d: arrays["margins"] for d, arrays in zip(self.d, got, strict=True)}
+
+    def judge(self, got: list[dict[str, Floats]]) -> Findings:
+        margins = self.margins(got)
+        above = {d: Trials(int(np.sum(values >= margin_bound(d, d**4))), self.seeds) for d, values in margins.items()}
+        checks = [self.even(max(float(arrays["uneven"]) for arrays in got)),
+                  smallest(self.wide_margin, above.values())]
+        rows = [{"d": d, "seed": seed, "margin": float(value), "bound": margin_bound(d, d**4)}
+                for d, values in margins.items() for seed, value in enumerate(values)]
+        numbers = {f"median margin / bound, d = {d}": float(np.median(values)) / margin_bound(d, d**4)
+                   for d, values in margins.items()}
+        numbers |= {f"mean over inputs / sqrt(n/d), d = {d}": mean_margin(d) for d in self.d}
+        numbers |= {f"share above the bound, d = {d}": each.share[0] for d, each in above.items()}
+        return Findings(checks, rows, numbers, f"{self.seeds} seeds instead of 20")
+
+    def draw(self, got: list[dict[str, Floats]]) -> Any:
+        return draw_margins(self.margins(got))
+
+
+@computation
+def smallest_margins(seed: int, d: int, seeds: int) -> dict[str, Any]:
+    """The margin of each network of width d^4 after one step, and how far its output weights are from one size."""
+    runs = [one_step(d, d**4, seed=rng(seed, 4, d, d**4, each)) for each in range(seeds)]
+    sizes = [np.abs(run.v) * d**2 / np.linalg.norm(run.v) for run in runs]
+    return {"margins": [run.margin for run in runs], "uneven": max(float(np.abs(each - 1).max()) for each in sizes)}
 
 
 def mean_margin(d: int) -> float:
@@ -156,7 +234,7 @@ def mean_margin(d: int) -> float:
 
 
 @plots.styled
-def draw_margins(margins: Mapping[int, np.ndarray]) -> Any:
+def draw_margins(margins: Mapping[int, Floats]) -> Any:
     figure = plots.blank(2.4)
     axes = figure.add_subplot(xlabel="input dimension d", ylabel="margin $/\\ \\sqrt{n/d}$")
     dims = list(margins)
@@ -175,31 +253,59 @@ def draw_margins(margins: Mapping[int, np.ndarray]) -> Any:
 CLIP = 5
 
 
-@reproduces("abbe2024.remark1-clipped-relu")
-def clipped_units(lab: Lab) -> Outcome:
+@claim(
+    "abbe2024.remark1-clipped-relu",
+    where="Remark 1",
+    kind="theory",
+    title="Bounded activation reduces the width requirement to order d^2",
+    statement="""For sigma(z)=max(0,min(z,5)) the one-step argument needs only order d^2 neurons (against d^3-d^4 for
+    ReLU).""",
+    published="n_c slope from d=40 to d=160 about 2.1 (clipped) and 3.0 (ReLU); n_c(80) = 5.4e5 versus 2.2e6",
+)
+class Remark1ClippedRelu(PerfectNetworks):
     """The critical width of clipped and plain ReLU units against d, and networks on either side of it."""
-    dims = lab.pick("d", quick=list(range(10, 201)), full=list(range(10, 201)))
-    simulated = lab.pick("d simulated", quick=[8, 10, 12], full=[8, 10, 12])
-    seeds = lab.pick("seeds", quick=100, full=1000)
-    widths = {name: {d: critical_width(d, clip) for d in dims} for name, clip in (("clipped", CLIP), ("ReLU", None))}
-    fitted = [d for d in dims if 40 <= d <= 200]
-    slopes = {name: fit(np.log(fitted), np.log([found[d] for d in fitted])).slope for name, found in widths.items()}
-    scans = {d: scan(lab, max(40, seeds // 5), d, CLIP) for d in simulated}
-    ends = {factor: {d: trials(lab, seeds, d, round(factor * critical_width(d, CLIP)), clip=CLIP) for d in simulated}
-            for factor in (0.25, 2)}
-    checks = [
-        between("slope of ln n_c on ln d from 40 to 200, clipped at 5", slopes["clipped"], 1.9, 2.3),
-        between("the same, ReLU", slopes["ReLU"], 2.9, 3.1),
-        smallest("share of perfect networks at 2 n_c, clipped, smallest over d", ends[2].values(), 0.9),
-        largest("share of perfect networks at n_c/4, clipped, largest over d", ends[0.25].values(), 0.5),
-    ]
-    numbers = {f"n_c(80), {name}": found[80] for name, found in widths.items()}
-    data: list[dict[str, Any]] = [{"unit": name, "d": d, "critical width": n} for name, found in widths.items()
-                                  for d, n in found.items()]
-    data += [each.row(unit="clipped", d=d, n=round(factor * critical_width(d, CLIP)))
-             for factor, found in ends.items() for d, each in found.items()]
-    data += [each.row(unit="clipped", d=d, n=n) for d, points in scans.items() for n, each in points.items()]
-    return Outcome(checks, data, draw_clipped(widths, scans), numbers, f"{seeds} seeds instead of 20")
+
+    d = size(list(range(10, 201)))
+    simulated = size([8, 10, 12], label="d simulated")
+    seeds = size(quick=100, full=1000)
+
+    clipped = between("slope of ln n_c on ln d from 40 to 200, clipped at 5", 1.9, 2.3)
+    plain = between("the same, ReLU", 2.9, 3.1)
+    wide = at_least("share of perfect networks at 2 n_c, clipped, smallest over d", 0.9)
+    narrow = at_most("share of perfect networks at n_c/4, clipped, largest over d", 0.5)
+
+    def cases(self) -> dict[Case, dict[str, Any]]:
+        widths = {(kind, d, round(factor * critical_width(d, CLIP))): self.seeds
+                  for kind, factor in (("narrow", 0.25), ("wide", 2)) for d in self.simulated}
+        widths |= {("scan", d, width): max(40, self.seeds // 5)
+                   for d in self.simulated for width in scan_widths(d, CLIP)}
+        return {case: {"d": case[1], "width": case[2], "seeds": seeds, "clip": CLIP} for case, seeds in widths.items()}
+
+    @functools.cached_property
+    def widths(self) -> dict[str, dict[int, float]]:
+        """The critical ones, by unit and d."""
+        return {name: {d: critical_width(d, clip) for d in self.d}
+                for name, clip in (("clipped", CLIP), ("ReLU", None))}
+
+    def judge(self, got: list[dict[str, np.ndarray]]) -> Findings:
+        fitted = [d for d in self.d if 40 <= d <= 200]
+        slopes = {name: fit(np.log(fitted), np.log([found[d] for d in fitted])).slope
+                  for name, found in self.widths.items()}
+        checks = [
+            self.clipped(slopes["clipped"]),
+            self.plain(slopes["ReLU"]),
+            smallest(self.wide, self.counted(got, "wide").values()),
+            largest(self.narrow, self.counted(got, "narrow").values()),
+        ]
+        numbers = {f"n_c(80), {name}": found[80] for name, found in self.widths.items()}
+        rows: list[dict[str, Any]] = [{"unit": name, "d": d, "critical width": n}
+                                      for name, found in self.widths.items() for d, n in found.items()]
+        rows += [each.row(unit="clipped", d=d, n=n) for kind in ("narrow", "wide", "scan")
+                 for d, points in self.scans(got, kind).items() for n, each in points.items()]
+        return Findings(checks, rows, numbers, f"{self.seeds} seeds instead of 20")
+
+    def draw(self, got: list[dict[str, np.ndarray]]) -> Any:
+        return draw_clipped(self.widths, self.scans(got))
 
 
 @plots.styled

@@ -1,17 +1,17 @@
-"""Fresh samples: Figures 1-left, 3-left, 5 and 7, almost-full parities, and the summary's first experiments."""
+"""Fresh samples: Figures 1-left, 3-left, 5 and 7."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from paritylab import Curves, alignment, plots
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Check, Outcome, at_least, between, holds
+from paritylab import Curves, plots
+from paritylab.claims import Findings, Lab, Rule, Trial, at_least, at_most, claim, holds, size
+from paritylab.claims.intervals import mean
 from paritylab.papers.abbe2024.training import (
     DEEP,
     SHALLOW,
@@ -20,12 +20,8 @@ from paritylab.papers.abbe2024.training import (
     difference,
     final,
     law,
-    mean,
     named,
-    online,
-    reaches,
     rows,
-    stays_below,
     trained,
 )
 
@@ -33,7 +29,13 @@ OTHERS = ("uniform-perturbed:0.1", "uniform-perturbed:1", "sparse-rademacher:0.5
           "sparse-rademacher:0.3333333333333333", "sparse-rademacher:0.2", "discrete:-2,-1,1,2")
 UNIFORM, UNIFORM_1, HALF, THIRD, FIFTH, DISCRETE = OTHERS
 SIGMAS = (0.0, 0.1, 0.2, 0.5, 1.0, math.inf)
+PERTURBED = tuple(map(law, SIGMAS))
 JUDGED = 50_000
+
+
+def by_law(laws: Sequence[str], got: list[Curves]) -> dict[str, Curves]:
+    """Curves by the names of their laws."""
+    return dict(zip(map(named, laws), got, strict=True))
 
 
 def accuracy_at(curves: Curves, step: int) -> np.ndarray:
@@ -41,72 +43,145 @@ def accuracy_at(curves: Curves, step: int) -> np.ndarray:
     return np.nan_to_num(curves.accuracy[:, np.searchsorted(curves.steps, step, side="right") - 1])
 
 
-@reproduces("abbe2024.fig1-left")
-def perturbation_level(lab: Lab) -> Outcome:
+@claim(
+    "abbe2024.fig1-left",
+    where="Figure 1 (left); Section 6",
+    kind="empirical",
+    title="Online full parity: accuracy falls with the perturbation level",
+    statement="""A 4-layer MLP learns the 50-bit full parity from fresh samples when started from Rademacher or mildly
+    perturbed Rademacher weights, and stays at chance for large perturbations and Gaussian weights.""",
+    published="""sigma=0 well above chance (the curve itself is only in the image); some learning at 0.1 and 0.2; chance
+    at large sigma and Gaussian""",
+)
+class Fig1Left(Trial):
     """Test accuracy of a 4-layer network on the 50-bit parity, for several perturbations of the Rademacher start."""
-    d = lab.pick("d", quick=20, full=50)
-    widths = lab.pick("widths", quick=list(SHALLOW), full=list(DEEP))
-    steps = lab.pick("steps", quick=6000, standard=JUDGED, full=200_000)
-    runs = lab.pick("runs", quick=5, standard=3, full=7)
-    found = online(lab, {named(law(s)): trained(law(s), d, widths) for s in SIGMAS}, steps, runs, steps // 200)
-    at = min(JUDGED, steps)
-    accuracy = {s: accuracy_at(found[named(law(s))], at) for s in SIGMAS}
-    ordered = [apart(accuracy[above], accuracy[below]) for below, above in pairwise(SIGMAS)]
-    excess, interval = mean(accuracy[0.1] - 0.5)
-    checks = [
-        reaches("sigma = 0", accuracy[0.0], 0.85),
-        stays_below("Gaussian", accuracy[math.inf], 0.55),
-        stays_below("sigma = 1", accuracy[1.0], 0.55),
-        holds("accuracy does not increase with sigma, up to overlapping intervals", max(ordered) <= 0,
-              "no interval above that of a smaller sigma", max(ordered)),
-        Check("lower end of accuracy - 1/2, sigma = 0.1", interval[0], "> 0", interval[0] > 0,
-              certain=excess <= 0),
-    ]
-    numbers = {f"mean accuracy after {step:,} steps, {name}": mean(accuracy_at(curves, step))[0]
-               for name, curves in found.items() for step in {at, steps}}
-    return Outcome(checks, rows(found), accuracy_plot(found, at if at < steps else None), numbers,
-                   f"judged after {at:,} steps")
+
+    d = size(quick=20, full=50)
+    widths = size(quick=list(SHALLOW), full=list(DEEP))
+    steps = size(quick=6000, standard=JUDGED, full=200_000)
+    runs = size(quick=5, standard=3, full=7)
+
+    unperturbed = at_least("mean accuracy, sigma = 0", 0.85)
+    gaussian = at_most("mean accuracy, Gaussian", 0.55)
+    strongly = at_most("mean accuracy, sigma = 1", 0.55)
+    ordered = holds("accuracy does not increase with sigma, up to overlapping intervals",
+                    "no interval above that of a smaller sigma")
+    mildly = Rule("lower end of accuracy - 1/2, sigma = 0.1", "> 0")
+
+    laws = PERTURBED
+
+    def work(self, lab: Lab) -> list[Curves]:
+        setups = [trained(each, self.d, self.widths) for each in self.laws]
+        return lab.curves_each(setups, self.steps, self.steps // 200, self.runs)
+
+    @property
+    def judged_at(self) -> int:
+        return min(JUDGED, self.steps)
+
+    def judge(self, got: list[Curves]) -> Findings:
+        found = by_law(self.laws, got)
+        accuracy = {s: accuracy_at(curves, self.judged_at) for s, curves in zip(SIGMAS, got, strict=True)}
+        rise = max(apart(accuracy[above], accuracy[below]) for below, above in pairwise(SIGMAS))
+        excess, (low, _) = mean(accuracy[0.1] - 0.5)
+        checks = [
+            self.unperturbed(*mean(accuracy[0.0])),
+            self.gaussian(*mean(accuracy[math.inf])),
+            self.strongly(*mean(accuracy[1.0])),
+            self.ordered(rise <= 0, rise),
+            self.mildly(low, passed=low > 0, certain=excess <= 0),
+        ]
+        numbers = {f"mean accuracy after {step:,} steps, {name}": mean(accuracy_at(curves, step))[0]
+                   for name, curves in found.items() for step in {self.judged_at, self.steps}}
+        return Findings(checks, rows(found), numbers, f"judged after {self.judged_at:,} steps")
+
+    def draw(self, got: list[Curves]) -> Any:
+        return accuracy_plot(by_law(self.laws, got), self.judged_at if self.judged_at < self.steps else None)
 
 
-@reproduces("abbe2024.fig3-left")
-def other_laws(lab: Lab) -> Outcome:
+@claim(
+    "abbe2024.fig3-left",
+    where="Figure 3 (left)",
+    kind="empirical",
+    title="Other perturbations of Rademacher, online",
+    statement="""A mixture of uniforms behaves like the Gaussian perturbation (works at sigma=0.1, fails at 1), while
+    sparsified Rademacher and the four-point law {-2,-1,1,2} fail.""",
+    published="uniform sigma=0.1 learns; all others at chance",
+)
+class Fig3Left(Trial):
     """Uniform perturbations, sparsified signs and a four-point law in the place of Gaussian perturbations."""
-    d = lab.pick("d", quick=20, full=50)
-    widths = lab.pick("widths", quick=list(SHALLOW), full=list(DEEP))
-    steps = lab.pick("steps", quick=5000, full=JUDGED)
-    runs = lab.pick("runs", quick=5, standard=3, full=7)
-    laws = ["rademacher", *OTHERS]
-    found = online(lab, {named(each): trained(each, d, widths) for each in laws}, steps, runs)
-    checks = [reaches(named(UNIFORM), final(found[named(UNIFORM)]), 0.8)]
-    checks += [stays_below(named(each), final(found[named(each)]), 0.6) for each in OTHERS[1:]]
-    return Outcome(checks, rows(found), accuracy_plot(found), {})
+
+    d = size(quick=20, full=50)
+    widths = size(quick=list(SHALLOW), full=list(DEEP))
+    steps = size(quick=5000, full=JUDGED)
+    runs = size(quick=5, standard=3, full=7)
+
+    learns = at_least("mean accuracy, uniform 0.1", 0.8)
+    fails = at_most("mean accuracy, {law}", 0.6)
+
+    laws = ("rademacher", *OTHERS)
+
+    def work(self, lab: Lab) -> list[Curves]:
+        return lab.curves_each([trained(each, self.d, self.widths) for each in self.laws], self.steps, 500, self.runs)
+
+    def judge(self, got: list[Curves]) -> Findings:
+        found = by_law(self.laws, got)
+        checks = [self.learns(*mean(final(found[named(UNIFORM)])))]
+        checks += [self.fails(*mean(final(found[named(each)])), law=named(each)) for each in OTHERS[1:]]
+        return Findings(checks, rows(found))
+
+    def draw(self, got: list[Curves]) -> Any:
+        return accuracy_plot(by_law(self.laws, got))
 
 
-@reproduces("abbe2024.fig5")
-def larger_dimensions(lab: Lab) -> Outcome:
+@claim(
+    "abbe2024.fig5",
+    where="Figure 5; Appendix E.2",
+    kind="empirical",
+    title="For fixed sigma learning disappears as d grows",
+    statement="At d in {100,150,200} the perturbation levels that still worked at d=50 no longer do.",
+    published="sigma=0 learns at every d (more slowly); sigma in {0.1,0.2} at chance for large d",
+)
+class Fig5(Trial):
     """Perturbations that worked at 50 bits, at 100, 150 and 200 bits."""
-    dimensions = lab.pick("d", quick=[12, 20, 30], standard=[50, 100], full=[50, 100, 150, 200])
-    sigmas = lab.pick("sigma", quick=[0.0, 0.1, 0.2, 0.3], full=[0.0, 0.05, 0.1, 0.2])
-    widths = lab.pick("widths", quick=list(SHALLOW), standard=list(SHALLOW), full=list(DEEP))
-    steps = lab.pick("steps", quick=5000, standard=JUDGED, full=200_000)
-    runs = lab.pick("runs", quick=5, standard=5, full=7)
-    cases = [(d, s) for d in dimensions for s in sigmas]
-    made = lab.curves_each([trained(law(s), d, widths) for d, s in cases], steps, steps // 200, runs)
-    found = dict(zip(cases, made, strict=True))
-    accuracy = {case: final(curves) for case, curves in found.items()}
-    last = dimensions[-1]
-    drop, interval = difference(accuracy[dimensions[0], 0.1], accuracy[last, 0.1])
-    checks = [
-        *[Check(f"sigma = 0 above sigma = {s:g} at d = {last}: gap of the intervals",
-                gap := apart(accuracy[last, 0.0], accuracy[last, s]), "> 0", gap > 0,
-                certain=float(np.mean(accuracy[last, 0.0])) <= float(np.mean(accuracy[last, s])))
-          for s in sigmas if s >= 0.1],
-        stays_below(f"sigma = 0.2, d = {last}", accuracy[last, 0.2], 0.55),
-        at_least(f"accuracy at d = {dimensions[0]} less that at d = {last}, sigma = 0.1", drop, 0.2, interval),
-    ]
-    data = [row for (d, s), curves in found.items() for row in rows({law(s): curves}, d=d)]
-    numbers = {f"mean accuracy, d = {d}, sigma = {s:g}": mean(accuracy[d, s])[0] for d in dimensions for s in sigmas}
-    return Outcome(checks, data, by_dimension(dimensions, sigmas, accuracy), numbers)
+
+    d = size(quick=[12, 20, 30], standard=[50, 100], full=[50, 100, 150, 200])
+    sigma = size(quick=[0.0, 0.1, 0.2, 0.3], full=[0.0, 0.05, 0.1, 0.2])
+    widths = size(quick=list(SHALLOW), standard=list(SHALLOW), full=list(DEEP))
+    steps = size(quick=5000, standard=JUDGED, full=200_000)
+    runs = size(quick=5, standard=5, full=7)
+
+    above = Rule("sigma = 0 above sigma = {sigma:g} at d = {d}: gap of the intervals", "> 0")
+    chance = at_most("mean accuracy, sigma = 0.2, d = {d}", 0.55)
+    fall = at_least("accuracy at d = {first} less that at d = {last}, sigma = 0.1", 0.2)
+
+    @property
+    def cases(self) -> list[tuple[int, float]]:
+        return [(d, s) for d in self.d for s in self.sigma]
+
+    def work(self, lab: Lab) -> list[Curves]:
+        setups = [trained(law(s), d, self.widths) for d, s in self.cases]
+        return lab.curves_each(setups, self.steps, self.steps // 200, self.runs)
+
+    def accuracy(self, got: list[Curves]) -> dict[tuple[int, float], np.ndarray]:
+        return {case: final(curves) for case, curves in zip(self.cases, got, strict=True)}
+
+    def judge(self, got: list[Curves]) -> Findings:
+        accuracy = self.accuracy(got)
+        first, last = self.d[0], self.d[-1]
+        signs = accuracy[last, 0.0]
+        checks = []
+        for s in [s for s in self.sigma if s >= 0.1]:
+            gap = apart(signs, accuracy[last, s])
+            certain = float(np.mean(signs)) <= float(np.mean(accuracy[last, s]))
+            checks.append(self.above(gap, passed=gap > 0, certain=certain, sigma=s, d=last))
+        checks += [self.chance(*mean(accuracy[last, 0.2]), d=last),
+                   self.fall(*difference(accuracy[first, 0.1], accuracy[last, 0.1]), first=first, last=last)]
+        data = [row for (d, s), curves in zip(self.cases, got, strict=True) for row in rows({law(s): curves}, d=d)]
+        numbers = {f"mean accuracy, d = {d}, sigma = {s:g}": mean(values)[0] for (d, s), values in accuracy.items()}
+        return Findings(checks, data, numbers)
+
+    def draw(self, got: list[Curves]) -> Any:
+        return by_dimension(self.d, self.sigma, self.accuracy(got))
 
 
 @plots.styled
@@ -124,116 +199,68 @@ def by_dimension(dimensions: list[int], sigmas: list[float], accuracy: dict[tupl
     return figure
 
 
-@reproduces("abbe2024.fig7-left")
-def squared_loss(lab: Lab) -> Outcome:
+class SquaredLoss(Trial):
+    """A two-layer network trained by the squared loss, from each of the laws."""
+
+    d = size(quick=20, full=50)
+    steps = size(quick=6000, full=200_000)
+    runs = size(quick=5, full=7)
+
+    laws: tuple[str, ...]
+
+    def work(self, lab: Lab) -> list[Curves]:
+        setups = [trained(each, self.d, SHALLOW, loss="square") for each in self.laws]
+        return lab.curves_each(setups, self.steps, self.steps // 200, self.runs)
+
+    def draw(self, got: list[Curves]) -> Any:
+        return accuracy_plot(by_law(self.laws, got))
+
+
+@claim(
+    "abbe2024.fig7-left",
+    where="Figure 7 (left)",
+    kind="empirical",
+    title="Two-layer network with squared loss, Gaussian perturbations",
+    statement="""The dependence on sigma is the same for a 512-unit two-layer ReLU network trained with the squared
+    loss.""",
+    published="sigma=0 learns, large sigma at chance",
+)
+class Fig7Left(SquaredLoss):
     """A two-layer network and the squared loss: the same dependence on sigma."""
-    found = squared(lab, [law(s) for s in SIGMAS])
-    accuracy = {s: final(found[named(law(s))]) for s in SIGMAS}
-    checks: list[Check] = [reaches("sigma = 0", accuracy[0.0], 0.8)]
-    for name, s in (("sigma = 1", 1.0), ("Gaussian", math.inf)):
-        gap, interval = difference(accuracy[0.0], accuracy[s])
-        checks += [stays_below(name, accuracy[s], 0.55),
-                   at_least(f"accuracy at sigma = 0 less that of {name}", gap, 0.25, interval)]
-    return Outcome(checks, rows(found), accuracy_plot(found), {})
+
+    learns = at_least("mean accuracy, sigma = 0", 0.8)
+    chance = at_most("mean accuracy, {law}", 0.55)
+    gap = at_least("accuracy at sigma = 0 less that of {law}", 0.25)
+
+    laws = PERTURBED
+
+    def judge(self, got: list[Curves]) -> Findings:
+        accuracy = {s: final(curves) for s, curves in zip(SIGMAS, got, strict=True)}
+        checks = [self.learns(*mean(accuracy[0.0]))]
+        for name, s in (("sigma = 1", 1.0), ("Gaussian", math.inf)):
+            checks += [self.chance(*mean(accuracy[s]), law=name),
+                       self.gap(*difference(accuracy[0.0], accuracy[s]), law=name)]
+        return Findings(checks, rows(by_law(self.laws, got)))
 
 
-@reproduces("abbe2024.fig7-right")
-def squared_loss_other_laws(lab: Lab) -> Outcome:
+@claim(
+    "abbe2024.fig7-right",
+    where="Figure 7 (right)",
+    kind="empirical",
+    title="Two-layer network with squared loss, uniform and sparse perturbations",
+    statement="Uniform mixtures and sparsified Rademacher act as in the 4-layer hinge experiments.",
+    published="uniform 0.1 learns, the other two do not",
+)
+class Fig7Right(SquaredLoss):
     """The same with uniform perturbations and sparsified signs."""
-    laws = [UNIFORM, UNIFORM_1, THIRD]
-    found = squared(lab, laws)
-    checks = [reaches(named(UNIFORM), final(found[named(UNIFORM)]), 0.75)]
-    checks += [stays_below(named(each), final(found[named(each)]), 0.6) for each in laws[1:]]
-    return Outcome(checks, rows(found), accuracy_plot(found), {})
 
+    learns = at_least("mean accuracy, uniform 0.1", 0.75)
+    fails = at_most("mean accuracy, {law}", 0.6)
 
-def squared(lab: Lab, laws: list[str]) -> dict[str, Curves]:
-    d = lab.pick("d", quick=20, full=50)
-    steps = lab.pick("steps", quick=6000, full=200_000)
-    runs = lab.pick("runs", quick=5, full=7)
-    setups = {named(each): trained(each, d, SHALLOW, loss="square") for each in laws}
-    return online(lab, setups, steps, runs, steps // 200)
+    laws = (UNIFORM, UNIFORM_1, THIRD)
 
-
-@reproduces("abbe2024.almost-full")
-def almost_full(lab: Lab) -> Outcome:
-    """Parities of all but one or two of 20 bits."""
-    d, degrees = 20, lab.pick("degree", quick=[19], full=[19, 18])
-    depths = lab.pick("widths", quick=[list(SHALLOW)], full=[list(SHALLOW), list(DEEP)])
-    steps = lab.pick("steps", quick=6000, full=20_000)
-    runs = lab.pick("runs", quick=5, full=5)
-    laws = ("rademacher", "gaussian")
-    cases = [(tuple(widths), degree, each) for widths in depths for degree in degrees for each in laws]
-    made = lab.curves_each([trained(each, d, widths, degree=k) for widths, k, each in cases], steps, 500, runs)
-    every = dict(zip(cases, made, strict=True))
-    checks, data, numbers, drawn = [], [], {}, {}
-    for widths in map(tuple, depths):
-        times = {}
-        for degree in degrees:
-            found = {each: every[widths, degree, each] for each in laws}
-            name = f"{len(widths) + 1} layers, degree {degree}"
-            if degree == 19:
-                checks += [reaches(f"Rademacher, {name}", final(found["rademacher"]), 0.9),
-                           stays_below(f"Gaussian, {name}", final(found["gaussian"]), 0.55)]
-            reached = found["rademacher"].first(0.75)
-            times[degree] = float(np.median(np.where(reached < 0, np.inf, reached)))
-            numbers[f"median steps to accuracy 0.75, Rademacher, {name}"] = times[degree]
-            numbers[f"mean accuracy, Rademacher, {name}"] = mean(final(found["rademacher"]))[0]
-            data += [row for each in laws for row in rows({each: found[each]}, widths=str(widths), degree=degree)]
-            drawn |= {f"{named(each)}, {name}": curves for each, curves in found.items()}
-        if len(degrees) > 1:
-            numbers[f"ratio of these times, degree 18 to 19, {len(widths) + 1} layers"] = times[18] / times[19]
-    for degree in degrees:
-        share = moving_neurons(d, degree)
-        numbers[f"share of neurons whose alignment is not 0, degree {degree}"] = share
-    return Outcome(checks, data, accuracy_plot(drawn), numbers)
-
-
-def moving_neurons(d: int, degree: int) -> float:
-    """The share of the first layer's neurons for which E chi_S(x) relu(w.x + b) is not 0.
-
-    Weights and bias are signs at one scale, so up to its sign this expectation takes two values, at b = 1 and b = -1.
-    """
-    values = [alignment("rademacher", d, degree=degree, unit="relu", bias=bias).value for bias in (-1, 1)]
-    return float(np.mean(np.array(values) > 0))
-
-
-@reproduces("abbe2024.summary-exp1")
-def first_experiment(lab: Lab) -> Outcome:
-    """Rademacher weights: a two-layer network learns the 20-bit parity."""
-    found, runs = twenty_bits(lab, "rademacher")
-    main = found["rate 0.01"]
-    solved = int((main.accuracy >= 1).any(axis=1).sum())
-    return Outcome([reaches("rate 0.01", final(main), 0.995),
-                    at_least("share of runs that are right on all 10^4 inputs at some check", solved / runs, 0.9)],
-                   rows(found), accuracy_plot(found), numbers_of(found))
-
-
-@reproduces("abbe2024.summary-exp2")
-def second_experiment(lab: Lab) -> Outcome:
-    """Gaussian weights: the same network stays at chance."""
-    found, _ = twenty_bits(lab, "gaussian")
-    late = found["rate 0.01"].accuracy[:, -10:].mean(axis=1)
-    checks = [between("smallest mean accuracy over the last 10 checks of a run", float(late.min()), 0.48, 0.52),
-              between("largest mean accuracy over the last 10 checks of a run", float(late.max()), 0.48, 0.52)]
-    return Outcome(checks, rows(found), accuracy_plot(found), numbers_of(found))
-
-
-@reproduces("abbe2024.summary-exp3")
-def third_experiment(lab: Lab) -> Outcome:
-    """A small Gaussian perturbation still allows learning at 20 bits."""
-    found, _ = twenty_bits(lab, law(0.1))
-    return Outcome([reaches("sigma = 0.1, rate 0.01", final(found["rate 0.01"]), 0.9)], rows(found),
-                   accuracy_plot(found), numbers_of(found))
-
-
-def twenty_bits(lab: Lab, init: str) -> tuple[dict[str, Curves], int]:
-    steps = lab.pick("steps", quick=6000, full=20_000)
-    runs = lab.pick("runs", quick=5, full=10)
-    rates = lab.pick("lr", quick=[0.01], full=[0.01, 0.05])
-    setups = {f"rate {lr:g}": trained(init, 20, SHALLOW, lr=lr) for lr in rates}
-    return online(lab, setups, steps, runs, 200), runs
-
-
-def numbers_of(found: dict[str, Curves]) -> dict[str, float | None]:
-    return {f"mean accuracy, {name}": mean(final(curves))[0] for name, curves in found.items()}
+    def judge(self, got: list[Curves]) -> Findings:
+        uniform, *others = by_law(self.laws, got).items()
+        checks = [self.learns(*mean(final(uniform[1])))]
+        checks += [self.fails(*mean(final(curves)), law=name) for name, curves in others]
+        return Findings(checks, rows(by_law(self.laws, got)))

@@ -14,12 +14,10 @@ import numpy as np
 from scipy import stats
 
 from paritylab import MLP, SGD, Curves, Learner, Polynomial, Protocol, Setup, plots
+from paritylab.claims import Findings, Lab, Rule, Trial, at_least, at_most, claim, computation, significant, size
 from paritylab.claims.intervals import mean
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Check, Outcome, at_least, significant
 from paritylab.papers.abbe2024.online import DISCRETE, FIFTH, UNIFORM
-from paritylab.papers.abbe2024.training import DEEP, SHALLOW, final, named, reaches, rows, stays_below, trained
+from paritylab.papers.abbe2024.training import DEEP, SHALLOW, final, named, rows, trained
 from paritylab.setups.inits import init
 from paritylab.setups.losses import loss
 from paritylab.theory.abbe2024 import LEAP_TERMS, leap_target
@@ -29,32 +27,48 @@ VARIANCE = sum(c**2 for c, _ in LEAP_TERMS)
 """Of the target of equation (198): the error of the best constant."""
 
 
-@reproduces("abbe2024.fig8-left")
-def absolute_beats_square(lab: Lab) -> Outcome:
+@claim(
+    "abbe2024.fig8-left",
+    where="Figure 8 (left), Equation (198)",
+    kind="empirical",
+    title="L1 loss learns a leap function faster than L2",
+    statement="""On f = x1x2x3/8 + 3 x1x2x4/8 + x1x3x4/4 + x2x3x4/4 online SGD with absolute loss beats the squared
+    loss.""",
+    published="L1 curve drops earlier",
+)
+class Fig8Left(Trial):
     """Test error on the target of equation (198), trained by the absolute and by the squared loss."""
-    d = lab.pick("d", quick=15, full=50)
-    widths = lab.pick("widths", quick=[128, 128], full=list(DEEP))
-    steps = lab.pick("steps", quick=20_000, standard=30_000, full=100_000)
-    lr = lab.pick("lr", quick=0.02, full=0.01)
-    runs = lab.pick("runs", quick=4, standard=4, full=7)
 
-    def setup(name: str) -> Setup:
-        learner = Learner(MLP(tuple(widths)), "gaussian", name, SGD(lr), batch=64)
-        return Setup(Polynomial(n=d, terms=LEAP_TERMS), learner, Protocol(eval_size=10_000))
+    d = size(quick=15, full=50)
+    widths = size(quick=[128, 128], full=list(DEEP))
+    steps = size(quick=20_000, standard=30_000, full=100_000)
+    lr = size(quick=0.02, full=0.01)
+    runs = size(quick=4, standard=4, full=7)
 
-    found = dict(zip(LOSSES, lab.curves_each([setup(name) for name in LOSSES], steps, 500, runs, loss="square"),
-                     strict=True))
-    times = {name: half_times(curves) for name, curves in found.items()}
-    medians = {name: float(np.median(values)) for name, values in times.items()}
-    ratio = medians["square"] / medians["l1"] if math.isfinite(medians["l1"]) else math.nan
-    faster = stats.mannwhitneyu(times["l1"], times["square"], alternative="less").pvalue
-    checks = [at_least("median steps to half the initial squared error, L2 over L1", ratio, 2),
-              significant("Mann-Whitney p of L1 being faster", float(faster), 0.01)]
-    numbers = {f"median steps to half the initial error, {LOSSES[name]}": value for name, value in medians.items()}
-    numbers |= {f"median steps to half of the target's variance, {LOSSES[name]}":
-                float(np.median(half_times(curves, VARIANCE))) for name, curves in found.items()}
-    return Outcome(checks, rows(found), error_plot(found), numbers,
-                   "a network that always says 0 has an error of 0.28, so half the initial error may not need learning")
+    ratio = at_least("median steps to half the initial squared error, L2 over L1", 2)
+    faster = significant("Mann-Whitney p of L1 being faster", 0.01)
+
+    def setup(self, name: str) -> Setup:
+        learner = Learner(MLP(tuple(self.widths)), "gaussian", name, SGD(self.lr), batch=64)
+        return Setup(Polynomial(n=self.d, terms=LEAP_TERMS), learner, Protocol(eval_size=10_000))
+
+    def work(self, lab: Lab) -> list[Curves]:
+        return lab.curves_each([self.setup(name) for name in LOSSES], self.steps, 500, self.runs, loss="square")
+
+    def judge(self, got: list[Curves]) -> Findings:
+        found = dict(zip(LOSSES, got, strict=True))
+        times = {name: half_times(curves) for name, curves in found.items()}
+        medians = {name: float(np.median(values)) for name, values in times.items()}
+        ratio = medians["square"] / medians["l1"] if math.isfinite(medians["l1"]) else math.nan
+        faster = stats.mannwhitneyu(times["l1"], times["square"], alternative="less").pvalue
+        numbers = {f"median steps to half the initial error, {LOSSES[name]}": value for name, value in medians.items()}
+        numbers |= {f"median steps to half of the target's variance, {LOSSES[name]}":
+                    float(np.median(half_times(curves, VARIANCE))) for name, curves in found.items()}
+        note = "a network that always says 0 has an error of 0.28, so half the initial error may not need learning"
+        return Findings([self.ratio(ratio), self.faster(float(faster))], rows(found), numbers, note)
+
+    def draw(self, got: list[Curves]) -> Any:
+        return error_plot(dict(zip(LOSSES, got, strict=True)))
 
 
 def half_times(curves: Curves, whole: float | None = None) -> np.ndarray:
@@ -77,41 +91,54 @@ def error_plot(found: Mapping[str, Curves]) -> Any:
     return figure
 
 
-@reproduces("abbe2024.fig8-right")
-def alignment_ranks_losses(lab: Lab) -> Outcome:
+@claim(
+    "abbe2024.fig8-right",
+    where="Figure 8 (right)",
+    kind="empirical",
+    title="Initial alignment ranks the two losses correctly",
+    statement="The gradient alignment at initialisation of the same target is larger for L1 than for L2.",
+    published="GAL(L1) > GAL(L2), gap widening with d",
+)
+class Fig8Right(Trial):
     """The alignment of the same target at initialisation, under both losses."""
-    dimensions = lab.pick("d", quick=[8, 12], full=[10, 20, 30, 40, 50])
-    widths = lab.pick("widths", quick=[64, 64], full=list(DEEP))
-    inputs = lab.pick("inputs", quick=10_000, standard=40_000, full=200_000)
-    draws = lab.pick("draws", quick=10, full=20)
-    values = {}
-    for d in dimensions:
-        parameters = {"d": d, "widths": widths, "inputs": inputs, "draws": draws}
-        make = functools.partial(leap_alignments, d, tuple(widths), inputs, draws, lab.seed)
-        values[d] = lab.kept_old("leap-alignment", parameters, make)
-    checks, data, numbers = [], [], {}
-    ratios = {}
-    for d in dimensions:
-        l1, l2 = values[d]["l1"], values[d]["square"]
-        ratio, interval = ratio_of_means(l1, l2, lab.rng(d))
-        ratios[d] = ratio, interval
-        checks.append(Check(f"alignment of L1 over L2, d = {d}", ratio, "> 1, interval excluding 1",
-                            ratio > 1 and interval[0] > 1, interval, certain=interval[1] < 1))
-        numbers |= {f"alignment of L1, d = {d}": float(l1.mean()), f"alignment of L2, d = {d}": float(l2.mean())}
-        data += [{"d": d, "loss": name, "draw": i, "alignment": float(value)}
-                 for name in LOSSES for i, value in enumerate(values[d][name])]
-    note = ("Both alignments are squares: where an unbiased estimate of the smaller one is not positive, the ratio has"
-            " no upper bound.")
-    return Outcome(checks, data, alignment_plot(values), numbers, note)
+
+    d = size(quick=[8, 12], full=[10, 20, 30, 40, 50])
+    widths = size(quick=[64, 64], full=list(DEEP))
+    inputs = size(quick=10_000, standard=40_000, full=200_000)
+    draws = size(quick=10, full=20)
+
+    larger = Rule("alignment of L1 over L2, d = {d}", "> 1, interval excluding 1")
+
+    def work(self, lab: Lab) -> list[dict[str, np.ndarray]]:
+        shared = {"widths": self.widths, "inputs": self.inputs, "draws": self.draws}
+        return lab.compute_each(leap_alignments, [{"d": d, **shared} for d in self.d])
+
+    def judge(self, got: list[dict[str, np.ndarray]]) -> Findings:
+        checks, data, numbers = [], [], {}
+        for d, values in zip(self.d, got, strict=True):
+            l1, l2 = values["l1"], values["square"]
+            ratio, interval = ratio_of_means(l1, l2, self.rng(d))
+            checks.append(self.larger(ratio, passed=ratio > 1 and interval[0] > 1, interval=interval,
+                                      certain=interval[1] < 1, d=d))
+            numbers |= {f"alignment of L1, d = {d}": float(l1.mean()), f"alignment of L2, d = {d}": float(l2.mean())}
+            data += [{"d": d, "loss": name, "draw": i, "alignment": float(value)}
+                     for name in LOSSES for i, value in enumerate(values[name])]
+        note = ("Both alignments are squares: where an unbiased estimate of the smaller one is not positive, the ratio"
+                " has no upper bound.")
+        return Findings(checks, data, numbers, note)
+
+    def draw(self, got: list[dict[str, np.ndarray]]) -> Any:
+        return alignment_plot(dict(zip(self.d, got, strict=True)))
 
 
-def leap_alignments(d: int, widths: tuple[int, ...], inputs: int, draws: int, seed: int) -> dict[str, np.ndarray]:
+@computation
+def leap_alignments(seed: int, d: int, widths: list[int], inputs: int, draws: int) -> dict[str, list[float]]:
     """Unbiased estimates of |E grad L(f, target) - E grad L(f, r)|^2, one for each draw of the start weights.
 
     Each is the product of the differences on two independent halves of the inputs. Random labels are fair signs, so
     their mean gradient is the average over both labels.
     """
-    network, start = MLP(widths), init("gaussian")
+    network, start = MLP(tuple(widths)), init("gaussian")
     block = 5000
 
     @functools.partial(jax.jit, static_argnums=2)
@@ -139,7 +166,7 @@ def leap_alignments(d: int, widths: tuple[int, ...], inputs: int, draws: int, se
         for name in LOSSES:
             one, two = (jax.tree.leaves(half(params, each, name)) for each in halves)
             found[name].append(sum(float(jnp.vdot(a, b)) for a, b in zip(one, two, strict=True)))
-    return {name: np.array(values) for name, values in found.items()}
+    return found
 
 
 def ratio_of_means(above: np.ndarray, below: np.ndarray, rng: np.random.Generator) -> tuple[float, tuple[float, float]]:
@@ -172,33 +199,56 @@ def alignment_plot(values: Mapping[int, Mapping[str, np.ndarray]]) -> Any:
     return figure
 
 
-@reproduces("abbe2024.open-other-losses")
-def four_losses(lab: Lab) -> Outcome:
+@claim(
+    "abbe2024.open-other-losses",
+    where="summary note, open question 3 and check 3; Section 7",
+    kind="empirical",
+    title="Other discrete or continuous perturbations and other losses",
+    statement="""Checks whether the Rademacher advantage survives under squared, logistic and absolute loss, and whether
+    any non-Rademacher discrete law works.""",
+    published="Rademacher works for all losses; other discrete laws fail (published for hinge and squared only)",
+)
+class OpenOtherLosses(Trial):
     """Six laws under the hinge, squared, logistic and absolute loss, at 20 and 40 bits."""
-    dimensions = lab.pick("d", quick=[20], full=[20, 40])
-    losses = lab.pick("losses", quick=["hinge", "square"], full=["hinge", "square", "logistic", "l1"])
-    three, lattice = "discrete:-1,0,1", "discrete:-3,-1,1,3"
-    laws = lab.pick("laws", quick=["rademacher", DISCRETE],
-                    full=["rademacher", UNIFORM, FIFTH, DISCRETE, three, lattice])
-    steps = lab.pick("steps", quick=5000, full=30_000)
-    runs = lab.pick("runs", quick=5, full=5)
-    cases = [(d, name, each) for d in dimensions for name in losses for each in laws]
-    setups = [trained(each, d, SHALLOW, loss=name) for d, name, each in cases]
-    found = dict(zip(cases, lab.curves_each(setups, steps, 500, runs), strict=True))
-    times = {case: median_time(curves) for case, curves in found.items()}
-    checks: list[Check] = []
-    for d, name in [(d, name) for d in dimensions for name in losses]:
-        checks.append(reaches(f"Rademacher, {name}, d = {d}", final(found[d, name, "rademacher"]), 0.9))
-        for each in [each for each in laws if each not in ("rademacher", UNIFORM)]:
-            first, other = times[d, name, "rademacher"], times[d, name, each]
-            ratio = math.nan if math.isinf(first) else other / first
-            checks.append(at_least(f"median steps to 0.9 over Rademacher's, {named(each)}, {name}, d = {d}", ratio, 2))
-            if d == 40:
-                checks.append(stays_below(f"{named(each)}, {name}, d = 40", final(found[d, name, each]), 0.6))
-    data = [row for (d, name, each), curves in found.items() for row in rows({each: curves}, d=d, trained_by=name)]
-    numbers = {f"mean accuracy, {named(each)}, {name}, d = {d}": mean(final(curves))[0]
-               for (d, name, each), curves in found.items()}
-    return Outcome(checks, data, losses_plot(found), numbers)
+
+    d = size(quick=[20], full=[20, 40])
+    losses = size(quick=["hinge", "square"], full=["hinge", "square", "logistic", "l1"])
+    laws = size(quick=["rademacher", DISCRETE],
+                full=["rademacher", UNIFORM, FIFTH, DISCRETE, "discrete:-1,0,1", "discrete:-3,-1,1,3"])
+    steps = size(quick=5000, full=30_000)
+    runs = size(5)
+
+    learns = at_least("mean accuracy, Rademacher, {loss}, d = {d}", 0.9)
+    slower = at_least("median steps to 0.9 over Rademacher's, {law}, {loss}, d = {d}", 2)
+    fails = at_most("mean accuracy, {law}, {loss}, d = 40", 0.6, only=("standard", "full"))
+
+    @property
+    def cases(self) -> list[tuple[int, str, str]]:
+        return [(d, name, each) for d in self.d for name in self.losses for each in self.laws]
+
+    def work(self, lab: Lab) -> list[Curves]:
+        setups = [trained(each, d, SHALLOW, loss=name) for d, name, each in self.cases]
+        return lab.curves_each(setups, self.steps, 500, self.runs)
+
+    def judge(self, got: list[Curves]) -> Findings:
+        found = dict(zip(self.cases, got, strict=True))
+        checks, first = [], math.nan
+        for (d, name, each), curves in found.items():
+            if each == "rademacher":
+                first = median_time(curves)
+                checks.append(self.learns(*mean(final(curves)), loss=name, d=d))
+            elif each != UNIFORM:
+                ratio = math.nan if math.isinf(first) else median_time(curves) / first
+                checks.append(self.slower(ratio, law=named(each), loss=name, d=d))
+                if d == 40:
+                    checks.append(self.fails(*mean(final(curves)), law=named(each), loss=name))
+        data = [row for (d, name, each), curves in found.items() for row in rows({each: curves}, d=d, trained_by=name)]
+        numbers = {f"mean accuracy, {named(each)}, {name}, d = {d}": mean(final(curves))[0]
+                   for (d, name, each), curves in found.items()}
+        return Findings(checks, data, numbers)
+
+    def draw(self, got: list[Curves]) -> Any:
+        return losses_plot(dict(zip(self.cases, got, strict=True)))
 
 
 def median_time(curves: Curves, accuracy: float = 0.9) -> float:

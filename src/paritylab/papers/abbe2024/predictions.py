@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Mapping, Sequence
 from itertools import cycle
@@ -13,10 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
-from paritylab import MLP, SGD, Learner, Parity, Protocol, Setup, plots
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Check, Outcome, at_least, holds, significant
+from paritylab import MLP, SGD, Curves, Learner, Parity, Protocol, Setup, plots
+from paritylab.claims import Findings, Lab, Rule, Trial, at_least, claim, computation, holds, significant, size
 from paritylab.engines.jax_engine import accurate_products
 from paritylab.papers.abbe2024.atlas import neuron_alignment
 from paritylab.papers.abbe2024.online import DISCRETE, FIFTH
@@ -27,48 +24,93 @@ from paritylab.setups.losses import loss
 LEVEL = 0.75
 POWERS = {"sigma": 0.0, "sigma sqrt(d)": 0.5, "sigma d": 1.0}
 Accuracy = Mapping[tuple[int, float], np.ndarray]
+Floats = np.ndarray
 
 
-@reproduces("abbe2024.open-threshold")
-def threshold(lab: Lab) -> Outcome:
+@claim(
+    "abbe2024.open-threshold",
+    where="summary note, open question 1 and check 1; Section 7",
+    kind="empirical",
+    title="Where does learnability break as a function of sigma and d?",
+    statement="""Between sigma = O(1/d) (works) and constant sigma (fails) a critical sigma*(d) should be visible.""",
+    published="sigma* decreases with d (open problem, no published value)",
+)
+class OpenThreshold(Trial):
     """The perturbation at which a two-layer network's accuracy falls to 0.75, against the dimension."""
-    dimensions = lab.pick("d", quick=[10, 14, 20], full=[10, 14, 20, 28, 40])
-    sigmas = [round(float(s), 4) for s in np.geomspace(0.01, 2, lab.pick("sigmas", quick=8, full=15))]
-    steps = lab.pick("steps", quick=4000, full=50_000)
-    runs = lab.pick("runs", quick=3, full=5)
-    accuracy = perturbed(lab, dimensions, sigmas, steps, runs)
-    critical = {d: crossing(sigmas, [float(accuracy[d, s].mean()) for s in sigmas]) for d in dimensions}
-    slope = log_slope(critical)
-    rng = lab.rng(0)
-    slopes = [log_slope({d: crossing(sigmas, [float(rng.choice(accuracy[d, s], runs).mean()) for s in sigmas])
-                         for d in dimensions}) for _ in range(2000)]
-    known = np.array([value for value in slopes if math.isfinite(value)])
-    low, high = map(float, np.quantile(known, [0.025, 0.975])) if len(known) else (-math.inf, math.inf)
-    above = min(sigma * 72 * d for d, sigma in critical.items())
-    checks = [
-        Check(f"slope of log sigma* on log d, d in {[d for d in critical if 0 < critical[d] < math.inf]}", slope,
-              "< 0 at 95 %", high < 0, (low, high), certain=low > 0),
-        holds("sigma* > 1/(72 d) at every d: smallest ratio", above > 1, "> 1", above),
-    ]
-    numbers = {f"sigma* at d = {d}": value for d, value in critical.items()}
-    exact = {(d, s): neuron_alignment(law(s), d) / math.log(10) for d, s in accuracy}
-    numbers |= {f"log10 alignment at sigma*, d = {d}": neuron_alignment(law(sigma), d) / math.log(10)
-                for d, sigma in critical.items() if 0 < sigma < math.inf}
-    variables = {name: {(d, s): math.log10(s * d**power) for d, s in accuracy} for name, power in POWERS.items()}
-    variables["exact alignment"] = exact
-    numbers |= {f"mean spread of accuracy at equal {name}": spread(accuracy, x) for name, x in variables.items()}
-    data = [{"d": d, "sigma": s, "run": run, "accuracy": float(value)}
-            for (d, s), values in accuracy.items() for run, value in enumerate(values)]
-    beyond = [d for d, sigma in critical.items() if sigma == math.inf]
-    note = f"at d in {beyond} accuracy is above {LEVEL} even at sigma = {sigmas[-1]:g}" if beyond else ""
-    return Outcome(checks, data, threshold_plot(accuracy, variables), numbers, note)
+
+    d = size(quick=[10, 14, 20], full=[10, 14, 20, 28, 40])
+    points = size(quick=8, full=15, label="sigmas")
+    steps = size(quick=4000, full=50_000)
+    runs = size(quick=3, full=5)
+
+    falls = Rule("slope of log sigma* on log d, d in {d}", "< 0 at 95 %")
+    above = holds("sigma* > 1/(72 d) at every d: smallest ratio", "> 1")
+
+    @property
+    def sigmas(self) -> list[float]:
+        return [round(float(s), 4) for s in np.geomspace(0.01, 2, self.points)]
+
+    @property
+    def cases(self) -> list[tuple[int, float]]:
+        return [(d, s) for d in self.d for s in self.sigmas]
+
+    def work(self, lab: Lab) -> tuple[list[Curves], list[dict[str, Floats]]]:
+        setups = [trained(law(s), d, SHALLOW) for d, s in self.cases]
+        return (lab.curves_each(setups, self.steps, self.steps // 10, self.runs),
+                lab.compute_each(perturbed_alignments, [{"d": d, "sigmas": self.sigmas} for d in self.d]))
+
+    def accuracy(self, curves: list[Curves]) -> Accuracy:
+        """Final accuracies of a two-layer network by dimension and perturbation."""
+        return dict(zip(self.cases, map(final, curves), strict=True))
+
+    def variables(self, alignments: list[dict[str, Floats]]) -> dict[str, dict[tuple[int, float], float]]:
+        """log10 of what accuracy may depend on."""
+        logs = np.concatenate([arrays["log10"] for arrays in alignments]).tolist()
+        variables = {name: {(d, s): math.log10(s * d**power) for d, s in self.cases} for name, power in POWERS.items()}
+        return variables | {"exact alignment": dict(zip(self.cases, logs, strict=True))}
+
+    def judge(self, got: tuple[list[Curves], list[dict[str, Floats]]]) -> Findings:
+        accuracy, sigmas = self.accuracy(got[0]), self.sigmas
+        critical = {d: crossing(sigmas, [float(accuracy[d, s].mean()) for s in sigmas]) for d in self.d}
+        within = [d for d in critical if 0 < critical[d] < math.inf]
+        low, high = self.slope_interval(accuracy)
+        above = min(sigma * 72 * d for d, sigma in critical.items())
+        checks = [
+            self.falls(log_slope(critical), passed=high < 0, interval=(low, high), certain=low > 0, d=within),
+            self.above(above > 1, above),
+        ]
+        numbers = {f"sigma* at d = {d}": value for d, value in critical.items()}
+        numbers |= {f"log10 alignment at sigma*, d = {d}": neuron_alignment(law(critical[d]), d) / math.log(10)
+                    for d in within}
+        numbers |= {f"mean spread of accuracy at equal {name}": spread(accuracy, x)
+                    for name, x in self.variables(got[1]).items()}
+        data = [{"d": d, "sigma": s, "run": run, "accuracy": float(value)}
+                for (d, s), values in accuracy.items() for run, value in enumerate(values)]
+        beyond = [d for d, sigma in critical.items() if sigma == math.inf]
+        note = f"at d in {beyond} accuracy is above {LEVEL} even at sigma = {sigmas[-1]:g}" if beyond else ""
+        return Findings(checks, data, numbers, note)
+
+    def slope_interval(self, accuracy: Accuracy) -> tuple[float, float]:
+        """The bootstrap interval of the slope, over runs drawn anew at each point."""
+        every = np.array([accuracy[case] for case in self.cases])
+        chosen = self.rng(0).integers(0, self.runs, (2000, *every.shape))
+        drawn = np.take_along_axis(every[None], chosen, axis=2).mean(axis=2).reshape(2000, len(self.d), -1).tolist()
+        slopes = [log_slope({d: crossing(self.sigmas, means) for d, means in zip(self.d, each, strict=True)})
+                  for each in drawn]
+        known = [value for value in slopes if math.isfinite(value)]
+        if not known:
+            return -math.inf, math.inf
+        low, high = np.quantile(known, [0.025, 0.975])
+        return float(low), float(high)
+
+    def draw(self, got: tuple[list[Curves], list[dict[str, Floats]]]) -> Any:
+        return threshold_plot(self.accuracy(got[0]), self.variables(got[1]))
 
 
-def perturbed(lab: Lab, dimensions: Sequence[int], sigmas: Sequence[float], steps: int, runs: int) -> Accuracy:
-    """Final accuracies of a two-layer network by dimension and perturbation."""
-    cases = [(d, s) for d in dimensions for s in sigmas]
-    made = lab.curves_each([trained(law(s), d, SHALLOW) for d, s in cases], steps, steps // 10, runs)
-    return {case: final(curves) for case, curves in zip(cases, made, strict=True)}
+@computation
+def perturbed_alignments(seed: int, d: int, sigmas: list[float]) -> dict[str, list[float]]:
+    """The exact alignment of a neuron for each perturbation."""
+    return {"log10": [neuron_alignment(law(s), d) / math.log(10) for s in sigmas]}
 
 
 def crossing(sigmas: Sequence[float], accuracy: Sequence[float], level: float = LEVEL) -> float:
@@ -141,37 +183,60 @@ NETWORKS = {
 }
 
 
-@reproduces("abbe2024.open-gal-predicts")
-def alignment_predicts(lab: Lab) -> Outcome:
+@claim(
+    "abbe2024.open-gal-predicts",
+    where="summary note, open question 2 and check 2",
+    kind="empirical",
+    title="Does initial alignment predict learnability for other widths and depths?",
+    statement="Alignment at initialisation should rank configurations by success beyond the two-layer ReLU case.",
+    published="positive rank correlation",
+)
+class OpenGalPredicts(Trial):
     """The hinge alignment at initialisation beside the accuracy after training, over many networks and laws."""
-    dimensions = lab.pick("d", quick=[9], full=[11, 13])
-    names = lab.pick("networks", quick=["2 layers, 64, tanh", "2 layers, 256, ReLU"], full=list(NETWORKS))
-    steps = lab.pick("steps", quick=3000, full=20_000)
-    runs = lab.pick("runs", quick=3, full=3)
-    draws = lab.pick("draws", quick=20, full=40)
-    cases = [(d, name, each) for d in dimensions for name in names for each in LAWS]
-    made = lab.curves_each([setup(d, name, each) for d, name, each in cases], steps, steps // 10, runs)
-    accuracy = {case: float(final(curves).mean()) for case, curves in zip(cases, made, strict=True)}
-    parts: dict[tuple[int, str, str], np.ndarray] = {}
-    for case in cases:
-        d, name, each = case
-        make = functools.partial(hinge_alignment, NETWORKS[name], each, d, draws, lab.seed)
-        parts[case] = lab.kept_old("hinge-alignment", {"d": d, "network": name, "law": each, "draws": draws}, make)["parts"]
-    whole = np.array([parts[case].sum(axis=1).mean() for case in cases])
-    first = np.array([parts[case][:, 0].mean() for case in cases])
-    reached = np.array([accuracy[case] for case in cases])
-    correlation = ranks_agree(whole, reached)
-    shuffled = stats.permutation_test((whole,), lambda x: ranks_agree(x, reached), permutation_type="pairings",
-                                      alternative="greater", n_resamples=9999, rng=lab.rng(1))
-    checks = [at_least("Spearman correlation of alignment and final accuracy", correlation, 0.6,
-                       rank_interval(whole, reached, lab.rng(2))),
-              significant("permutation p", float(shuffled.pvalue), 0.01)]
-    numbers = {"configurations": float(len(cases)),
-               "Spearman correlation, first layer alone": ranks_agree(first, reached)}
-    data = [{"d": d, "network": name, "init": each, "alignment": float(value), "first_layer": float(part),
-             "accuracy": accuracy[d, name, each]}
-            for (d, name, each), value, part in zip(cases, whole, first, strict=True)]
-    return Outcome(checks, data, prediction_plot(data), numbers)
+
+    d = size(quick=[9], full=[11, 13])
+    networks = size(quick=["2 layers, 64, tanh", "2 layers, 256, ReLU"], full=list(NETWORKS))
+    steps = size(quick=3000, full=20_000)
+    runs = size(3)
+    draws = size(quick=20, full=40)
+
+    correlation = at_least("Spearman correlation of alignment and final accuracy", 0.6)
+    beyond_chance = significant("permutation p", 0.01)
+
+    @property
+    def cases(self) -> list[tuple[int, str, str]]:
+        return [(d, name, each) for d in self.d for name in self.networks for each in LAWS]
+
+    def work(self, lab: Lab) -> tuple[list[Curves], list[dict[str, Floats]]]:
+        asked = [{"d": d, "network": name, "law": each, "draws": self.draws} for d, name, each in self.cases]
+        setups = [setup(d, name, each) for d, name, each in self.cases]
+        return (lab.curves_each(setups, self.steps, self.steps // 10, self.runs),
+                lab.compute_each(hinge_alignment, asked))
+
+    def measured(self, got: tuple[list[Curves], list[dict[str, Floats]]]) -> tuple[Floats, Floats, Floats]:
+        """For each case the alignment, that of the first layer alone, and the final accuracy."""
+        curves, alignments = got
+        return (np.array([arrays["parts"].sum(axis=1).mean() for arrays in alignments]),
+                np.array([arrays["parts"][:, 0].mean() for arrays in alignments]),
+                np.array([final(each).mean() for each in curves]))
+
+    def judge(self, got: tuple[list[Curves], list[dict[str, Floats]]]) -> Findings:
+        whole, first, reached = self.measured(got)
+        shuffled = stats.permutation_test((whole,), lambda x: ranks_agree(x, reached), permutation_type="pairings",
+                                          alternative="greater", n_resamples=9999, rng=self.rng(1))
+        interval = rank_interval(whole, reached, self.rng(2))
+        checks = [self.correlation(ranks_agree(whole, reached), interval), self.beyond_chance(float(shuffled.pvalue))]
+        numbers = {"configurations": float(len(whole)),
+                   "Spearman correlation, first layer alone": ranks_agree(first, reached)}
+        return Findings(checks, self.rows(got), numbers)
+
+    def rows(self, got: tuple[list[Curves], list[dict[str, Floats]]]) -> list[dict[str, Any]]:
+        return [{"d": d, "network": name, "init": each, "alignment": whole, "first_layer": first, "accuracy": accuracy}
+                for (d, name, each), whole, first, accuracy
+                in zip(self.cases, *(values.tolist() for values in self.measured(got)), strict=True)]
+
+    def draw(self, got: tuple[list[Curves], list[dict[str, Floats]]]) -> Any:
+        return prediction_plot(self.rows(got))
 
 
 def setup(d: int, name: str, each: str) -> Setup:
@@ -179,23 +244,25 @@ def setup(d: int, name: str, each: str) -> Setup:
     return Setup(Parity(n=d, k=d), learner, Protocol(eval_size=10_000))
 
 
-def hinge_alignment(network: MLP, each: str, d: int, draws: int, seed: int) -> dict[str, np.ndarray]:
+@computation
+def hinge_alignment(seed: int, network: str, law: str, d: int, draws: int) -> dict[str, list[Floats]]:
     """|E grad L(f, chi) - E grad L(f, r)|^2 over the whole cube, layer by layer, for draws of the start weights."""
+    learner, start = NETWORKS[network], init(law)
     cube = 1 - 2 * ((np.arange(2**d)[:, None] >> np.arange(d)) & 1)
     x, chi, hinge = jnp.asarray(cube, jnp.float32), jnp.asarray(cube.prod(axis=1), jnp.float32), loss("hinge")
 
     def excess(params: Any) -> Any:
-        f = network.apply(params, x)
+        f = learner.apply(params, x)
         return jnp.mean(hinge(f, chi) - (hinge(f, jnp.ones_like(f)) + hinge(f, -jnp.ones_like(f))) / 2)
 
     @jax.jit
     def squares(key: Any) -> Any:
-        layers = jax.grad(excess)(network.init(key, d, init(each)))
+        layers = jax.grad(excess)(learner.init(key, d, start))
         return jnp.stack([sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(layer)) for layer in layers])
 
     with accurate_products():
         parts = [np.asarray(squares(key)) for key in jax.random.split(jax.random.key(seed), draws)]
-    return {"parts": np.array(parts)}
+    return {"parts": parts}
 
 
 def rank_interval(x: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> tuple[float, float]:

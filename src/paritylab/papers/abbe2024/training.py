@@ -12,12 +12,10 @@ from scipy import stats
 
 from paritylab import MLP, SGD, Curves, Learner, Parity, Protocol, Setup, plots
 from paritylab.claims.intervals import mean
-from paritylab.claims.lab import Lab
-from paritylab.claims.verdicts import Check, Interval, at_least, at_most
+from paritylab.claims.verdicts import Interval
 
 DEEP: tuple[int, ...] = (512, 512, 64)
 SHALLOW: tuple[int, ...] = (512,)
-ERROR_BARS = "bars: 95 % Student-t intervals over seeds"
 
 
 def law(sigma: float) -> str:
@@ -48,11 +46,6 @@ def trained(init: str, d: int, widths: Sequence[int] = DEEP, *, degree: int | No
     return Setup(problem, learner, Protocol(eval_size=10_000))
 
 
-def online(lab: Lab, setups: Mapping[str, Setup], steps: int, runs: int, every: int = 500) -> dict[str, Curves]:
-    """Accuracy along the way, by name."""
-    return dict(zip(setups, lab.curves_each(list(setups.values()), steps, every, runs), strict=True))
-
-
 def difference(first: np.ndarray, second: np.ndarray) -> tuple[float, Interval]:
     """The difference of two means and its Welch interval."""
     value = float(np.mean(first) - np.mean(second))
@@ -74,16 +67,6 @@ def ranks_agree(x: np.ndarray, y: np.ndarray) -> float:
     0.866
     """
     return float(np.corrcoef(stats.rankdata(x), stats.rankdata(y))[0, 1])
-
-
-def reaches(name: str, accuracy: np.ndarray, bound: float) -> Check:
-    value, interval = mean(accuracy)
-    return at_least(f"mean accuracy, {name}", value, bound, interval)
-
-
-def stays_below(name: str, accuracy: np.ndarray, bound: float) -> Check:
-    value, interval = mean(accuracy)
-    return at_most(f"mean accuracy, {name}", value, bound, interval)
 
 
 def final(curves: Curves) -> np.ndarray:

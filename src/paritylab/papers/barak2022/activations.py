@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import jax
@@ -10,9 +9,7 @@ import jax.experimental
 import numpy as np
 
 from paritylab import plots
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Outcome, at_most
+from paritylab.claims import Findings, Lab, Trial, at_most, claim, computation, size
 from paritylab.measures.fourier import cube
 from paritylab.papers.barak2022.common import Floats
 from paritylab.setups.networks.activations import Activation, activation
@@ -22,23 +19,52 @@ NAMES = {"zigzag": "k-zigzag", "oscillating": "degree-k polynomial", "infinite-z
 KINKED = ("zigzag", "infinite-zigzag")
 
 
-@reproduces("barak2022.fig18")
-def activations_interpolate(lab: Lab) -> Outcome:
+@claim(
+    "barak2022.fig18",
+    where="Figure 18; Appendix D.1.2",
+    kind="exact",
+    title="Activation functions interpolate the parity",
+    statement="""Each special activation takes the parity value on w_S.x with w_S = sum of e_i over S: k-zigzag and the
+    degree-k polynomial through the k+1 points (k-2j, (-1)^j), the triangle wave and the sinusoid for every k with a
+    k-dependent shift.""",
+    published="sigma(w_S.x) = chi_S(x) on all 2^k patterns",
+)
+class Fig18(Trial):
     """sigma(w_S.x) against the parity of S on all inputs, and sigma' against differences of sigma."""
-    degrees = lab.pick("k", quick=list(range(1, 11)), full=list(range(1, 11)))
-    data, x = [], cube(max(degrees))
-    for name, k in itertools.product(NAMES, degrees):
+
+    k = size([*range(1, 11)])
+
+    values = at_most("largest |sigma(w_S.x) - chi_S(x)| of {name}", 1e-9)
+    slopes = at_most("largest |derivative - difference| off the kinks of {name}", 1e-6)
+
+    def work(self, lab: Lab) -> list[dict[str, np.ndarray]]:
+        return lab.compute_each(deviations, [{"name": name, "degrees": self.k} for name in NAMES])
+
+    def judge(self, got: list[dict[str, np.ndarray]]) -> Findings:
+        checks, rows = [], []
+        for name, found in zip(NAMES, got, strict=True):
+            checks += [self.values(found["values"].max(), name=name), self.slopes(found["slopes"].max(), name=name)]
+            rows += [{"activation": name, "k": k, "deviation": float(value), "derivative deviation": float(slope)}
+                     for k, value, slope in zip(self.k, found["values"], found["slopes"], strict=True)]
+        return Findings(checks, rows)
+
+    def draw(self, got: Any) -> Any:
+        return shapes()
+
+
+@computation
+def deviations(seed: int, name: str, degrees: list[int]) -> dict[str, list[float]]:
+    """The largest deviations of values and of derivatives, for each k; all degrees on the inputs of the largest."""
+    x = cube(max(degrees))
+    found: dict[str, list[float]] = {"values": [], "slopes": []}
+    for k in degrees:
         sigma = activation(f"{name}:{k}")
         values = evaluate(sigma, x[:, :k].sum(1))[0]
         z = np.linspace(-k - 2, k + 2, len(x))
         errors = np.abs(evaluate(sigma, z)[1] - difference(sigma, z))
-        data.append({"activation": name, "k": k, "deviation": float(np.abs(values - x[:, :k].prod(1)).max()),
-                     "derivative deviation": float(errors[off_kinks(z, k) if name in KINKED else slice(None)].max())})
-    checks = [at_most(f"{what} of {name}", max(row[column] for row in data if row["activation"] == name), bound)
-              for name in NAMES for what, column, bound in (
-                  ("largest |sigma(w_S.x) - chi_S(x)|", "deviation", 1e-9),
-                  ("largest |derivative - difference| off the kinks", "derivative deviation", 1e-6))]
-    return Outcome(checks, data, draw())
+        found["values"].append(float(np.abs(values - x[:, :k].prod(1)).max()))
+        found["slopes"].append(float(errors[off_kinks(z, k) if name in KINKED else slice(None)].max()))
+    return found
 
 
 def evaluate(sigma: Activation, z: Floats) -> tuple[Floats, Floats]:
@@ -66,7 +92,7 @@ def off_kinks(z: Floats, k: int) -> Any:
 
 
 @plots.styled
-def draw() -> Any:
+def shapes() -> Any:
     """Each activation for two degrees, with the points it goes through."""
     figure = plots.blank(3.0)
     panels = np.ravel(figure.subplots(2, 2, sharex=True, sharey=True))

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from paritylab import MLP, SGD, Curves, Learner, Parity, Setup, plots
+from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, claim, holds, size
 from paritylab.claims.intervals import proportion
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Check, Outcome, at_least, at_most, holds
+from paritylab.claims.rules import Bounds
 from paritylab.papers.barak2022.common import Floats, bootstrap, median
 
 GENERALISES = 0.99
@@ -23,60 +22,115 @@ GRID = "checks at 400 steps evenly spaced on a log scale, not every 100 steps"
 Case = tuple[int, float]
 
 
-@reproduces("barak2022.fig4-right")
-def grokking(lab: Lab) -> Outcome:
+class FiniteSample(Trial):
+    """An MLP on m examples drawn with replacement: train and test accuracy."""
+
+    n = size(quick=30, full=50)
+    width = size(quick=30, full=100)
+    runs = size(5)
+
+    def trained(self, lab: Lab, cases: Sequence[Case], steps: int) -> list[Curves]:
+        """The curves for each (m, weight decay)."""
+        setups = [Setup(Parity(self.n, 3, sample=m, replacement=True),
+                        Learner(MLP(self.width), optimiser=SGD(0.1, weight_decay=decay), batch=32))
+                  for m, decay in cases]
+        return lab.curves_each(setups, log_steps(steps), runs=self.runs, train=True)
+
+
+@claim(
+    "barak2022.fig4-right",
+    where="Figure 4 (right); Section 5; Appendix C.5",
+    kind="empirical",
+    title="Grokking on a finite sample",
+    statement="""Same network and algorithm, only the sample size m changes: plenty of data gives simultaneous train
+    and test success, too little gives pure memorisation, and in between test accuracy jumps to 100% long after the
+    training set is fitted.""",
+    published="""Largest m: no gap; intermediate m: train accuracy 100% early, test accuracy 100% one or more orders of
+    magnitude later; smallest m: test stays near 50%.""",
+)
+class Fig4Right(FiniteSample):
     """The first steps with all of the training sample right and with 99 % of test inputs right, for samples of m."""
-    n = lab.pick("n", quick=30, full=50)
-    width = lab.pick("width", quick=30, full=100)
-    samples = lab.pick("m", quick=[60, 200, 400, 600, 4000], full=[100, 300, 500, 700, 1000, 2000, 10_000])
-    steps = lab.pick("steps", quick=60_000, full=1_000_000)
-    runs = lab.pick("runs", quick=5, full=5)
-    found = {m: train(lab, n, width, m, 0.01, steps, runs) for m in samples}
-    delays = {m: delay(curves) for m, curves in found.items()}
-    reached = {m: np.isfinite(times(curves.first(GENERALISES))).mean() for m, curves in found.items()}
-    m1 = delayed(delays, reached)
-    m2 = min((m for m in samples if m1 is not None and m > m1), key=lambda m: worst_first(median(delays[m])),
-             default=None)
-    memorised = found[samples[0]].accuracy[:, -1] <= 0.6
-    share, interval = proportion(int(memorised.sum()), runs)
-    checks = [
-        delay_check(at_most, "no gap", m2, delays, 2, lab),
-        delay_check(at_least, f"grokking in at least {MOST:.0%} of the runs", m1, delays, 5, lab),
-        at_least(f"share of runs with test accuracy <= 0.6 at the end, m={samples[0]}", share, MOST, interval),
-    ]
-    numbers = {f"median t_test / t_train, m={m}": median(delays[m]) for m in samples}
-    numbers |= {f"share of runs with t_test, m={m}": float(reached[m]) for m in samples}
-    return Outcome(checks, rows({(m, 0.01): curves for m, curves in found.items()}), draw_curves(found), numbers, GRID)
+
+    samples = size(quick=[60, 200, 400, 600, 4000], full=[100, 300, 500, 700, 1000, 2000, 10_000], label="m")
+    steps = size(quick=60_000, full=1_000_000)
+
+    no_gap = at_most("median t_test / t_train (no gap), {m}", 2)
+    grokking = at_least("median t_test / t_train (grokking in at least 80% of the runs), {m}", 5)
+    memorised = at_least("share of runs with test accuracy <= 0.6 at the end, m={m}", MOST)
+
+    def work(self, lab: Lab) -> list[Curves]:
+        return self.trained(lab, [(m, 0.01) for m in self.samples], self.steps)
+
+    def judge(self, got: list[Curves]) -> Findings:
+        found = dict(zip(self.samples, got, strict=True))
+        delays = {m: delay(curves) for m, curves in found.items()}
+        reached = {m: np.isfinite(times(curves.first(GENERALISES))).mean() for m, curves in found.items()}
+        m1 = delayed(delays, reached)
+        m2 = min((m for m in found if m1 is not None and m > m1), key=lambda m: worst_first(median(delays[m])),
+                 default=None)
+        smallest = self.samples[0]
+        memorised = final(found[smallest].accuracy) <= 0.6
+        checks = [
+            self.of_delay(self.no_gap, m2, delays),
+            self.of_delay(self.grokking, m1, delays),
+            self.memorised(*proportion(int(memorised.sum()), self.runs), m=smallest),
+        ]
+        numbers = {f"median t_test / t_train, m={m}": median(delays[m]) for m in found}
+        numbers |= {f"share of runs with t_test, m={m}": float(reached[m]) for m in found}
+        return Findings(checks, rows({(m, 0.01): curves for m, curves in found.items()}), numbers, GRID)
+
+    def of_delay(self, rule: Bounds, m: int | None, delays: Mapping[int, Floats]) -> Check:
+        """A bound on the median of t_test / t_train at one m; open where there is no such m."""
+        if m is None:
+            return rule(None, m="no such m")
+        return rule(median(delays[m]), bootstrap(median, delays[m], rng=self.rng(m)), m=f"m={m}")
+
+    def draw(self, got: list[Curves]) -> Any:
+        return draw_curves(dict(zip(self.samples, got, strict=True)))
 
 
-@reproduces("barak2022.fig15")
-def sample_size_and_weight_decay(lab: Lab) -> Outcome:
+@claim(
+    "barak2022.fig15",
+    where="Figure 15; Appendix C.5",
+    kind="empirical",
+    title="Sample size and weight decay trade off",
+    statement="More weight decay lets smaller samples generalise, up to the point where training itself breaks down.",
+    published="""Left columns: no generalisation gap; right columns with small lambda: memorisation; middle: grokking;
+    bottom rows: no training.""",
+)
+class Fig15(FiniteSample):
     """The smallest sample that generalises with and without weight decay, and training under the largest decay."""
-    n = lab.pick("n", quick=30, full=50)
-    width = lab.pick("width", quick=30, full=100)
-    samples = lab.pick("m", quick=[150, 400, 1000, 2000], full=[100, 300, 500, 1000, 5000])
-    decays = lab.pick("lambda", quick=[0.0, 0.01, 0.1], full=[0.0, 0.001, 0.003, 0.01, 0.03, 0.1])
-    steps = lab.pick("steps", quick=50_000, full=1_000_000, standard=300_000)
-    runs = lab.pick("runs", quick=5, full=5)
-    found = {(m, decay): train(lab, n, width, m, decay, steps, runs) for m in samples for decay in decays}
-    smallest = {decay: smallest_sample({m: found[m, decay] for m in samples}) for decay in decays}
-    strongest = {m: final(found[m, decays[-1]].train_accuracy) for m in samples}
-    checks = [
-        holds(f"smallest m with test accuracy >= 0.99 in {MOST:.0%} of the runs, decay 0.01 (decay 0: {smallest[0]:g})",
-              smallest[0.01] < smallest[0], f"< {smallest[0]:g}", smallest[0.01]),
-        *(at_most(f"largest train accuracy at the end, decay {decays[-1]:g}, m={m}", float(accuracy.max()), 0.9)
-          for m, accuracy in strongest.items()),
-    ]
-    numbers = {f"smallest m, decay {decay:g}": m for decay, m in smallest.items()}
-    note = GRID if steps == 1_000_000 or lab.size == "quick" else f"{steps:.0e} steps, not 1e6; {GRID}"
-    return Outcome(checks, rows(found), draw_map(found, samples, decays), numbers, note)
 
+    samples = size(quick=[150, 400, 1000, 2000], full=[100, 300, 500, 1000, 5000], label="m")
+    decays = size(quick=[0.0, 0.01, 0.1], full=[0.0, 0.001, 0.003, 0.01, 0.03, 0.1], label="lambda")
+    steps = size(quick=50_000, standard=300_000, full=1_000_000)
 
-def train(lab: Lab, n: int, width: int, m: int, decay: float, steps: int, runs: int) -> Curves:
-    """Train and test accuracy of an MLP on m examples drawn with replacement."""
-    problem = Parity(n, 3, sample=m, replacement=True)
-    learner = Learner(MLP(width), optimiser=SGD(0.1, weight_decay=decay), batch=32)
-    return lab.curves(Setup(problem, learner), log_steps(steps), runs=runs, train=True)
+    fewer = holds("smallest m with test accuracy >= 0.99 in 80% of the runs, decay 0.01 (decay 0: {without:g})",
+                  "< {without:g}")
+    unlearnt = at_most("largest train accuracy at the end, decay {decay:g}, m={m}", 0.9)
+
+    @property
+    def cases(self) -> list[Case]:
+        return [(m, decay) for m in self.samples for decay in self.decays]
+
+    def work(self, lab: Lab) -> list[Curves]:
+        return self.trained(lab, self.cases, self.steps)
+
+    def judge(self, got: list[Curves]) -> Findings:
+        found = dict(zip(self.cases, got, strict=True))
+        smallest = {decay: smallest_sample({m: found[m, decay] for m in self.samples}) for decay in self.decays}
+        strongest = self.decays[-1]
+        largest = {m: float(final(found[m, strongest].train_accuracy).max()) for m in self.samples}
+        checks = [
+            self.fewer(smallest[0.01] < smallest[0], smallest[0.01], without=smallest[0]),
+            *(self.unlearnt(accuracy, decay=strongest, m=m) for m, accuracy in largest.items()),
+        ]
+        numbers = {f"smallest m, decay {decay:g}": m for decay, m in smallest.items()}
+        note = f"{self.steps:.0e} steps, not 1e6; {GRID}" if self.size == "standard" else GRID
+        return Findings(checks, rows(found), numbers, note)
+
+    def draw(self, got: list[Curves]) -> Any:
+        return draw_map(dict(zip(self.cases, got, strict=True)), self.samples, self.decays)
 
 
 def log_steps(last: int, points: int = 400) -> list[int]:
@@ -112,14 +166,6 @@ def delayed(delays: Mapping[int, Floats], reached: Mapping[int, float]) -> int |
     candidates = [m for m in delays if reached[m] >= MOST]
     late = [m for m in candidates if median(delays[m]) >= 5]
     return min(late) if late else max(candidates, key=lambda m: median(delays[m]), default=None)
-
-
-def delay_check(rule: Any, name: str, m: int | None, delays: Mapping[int, Floats], bound: float, lab: Lab) -> Check:
-    """A bound on the median of t_test / t_train at one m; open where there is no such m."""
-    if m is None:
-        return rule(f"median t_test / t_train ({name}), no such m", None, bound)
-    return rule(f"median t_test / t_train ({name}), m={m}", median(delays[m]), bound,
-                bootstrap(median, delays[m], rng=lab.rng(m)))
 
 
 def smallest_sample(found: Mapping[int, Curves]) -> float:

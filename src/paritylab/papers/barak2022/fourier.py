@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
 from paritylab import SGD, Learner, Neuron, Parity, Setup, plots
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Check, Interval, Outcome, at_least, at_most
+from paritylab.claims import Check, Findings, Lab, Rule, Trial, at_least, at_most, claim, computation, rng, size
+from paritylab.claims.verdicts import Interval
+from paritylab.engines.curves import Curves
 from paritylab.measures.fourier import majority_coefficient, population_gradient
 from paritylab.measures.gap import gaps, largest_gap, recover_support, sampled_gradient
 from paritylab.papers.barak2022.common import Floats
 from paritylab.plots import Series
 from paritylab.theory.majority import coefficient_ratio, majority_gap
+
+Arrays = dict[str, np.ndarray]
 
 
 def share(flags: Any) -> tuple[float, Interval]:
@@ -33,11 +36,21 @@ def share(flags: Any) -> tuple[float, Interval]:
     return float(test.statistic), (float(ends.low), float(ends.high))
 
 
-def surely_at_least(name: str, flags: Any, bound: float) -> Check:
+@dataclass(frozen=True)
+class SureShare(Rule):
     """The one-sided 95 % lower bound of a share of draws is at least this."""
-    value, interval = share(flags)
-    low = stats.binomtest(int(np.sum(flags)), len(flags), alternative="greater").proportion_ci(0.95, "exact").low
-    return Check(name, value, f"95 % lower bound >= {bound:g}", bool(low >= bound), interval, interval[1] < bound)
+
+    bound: float = 0.0
+
+    def __call__(self, flags: Any, **fields: Any) -> Check:  # pyright: ignore[reportIncompatibleMethodOverride]
+        value, interval = share(flags)
+        low = stats.binomtest(int(np.sum(flags)), len(flags), alternative="greater").proportion_ci(0.95, "exact").low
+        return super().__call__(value, passed=low >= self.bound, interval=interval, certain=interval[1] < self.bound,
+                                **fields)
+
+
+def surely_at_least(name: str, bound: float) -> SureShare:
+    return SureShare(name, f"95 % lower bound >= {bound:g}", bound=bound)
 
 
 def signs(rng: np.random.Generator, *shape: int) -> Floats:
@@ -46,65 +59,131 @@ def signs(rng: np.random.Generator, *shape: int) -> Floats:
 
 # --- random weights ---------------------------------------------------------------------------------------------
 
-
-def random_weights(rng: np.random.Generator, draws: int, n: int) -> dict[str, Floats]:
-    return {"uniform": rng.uniform(-1, 1, (draws, n)), "Gaussian": rng.normal(size=(draws, n))}
+LAWS = ("uniform", "Gaussian")
 
 
-@reproduces("barak2022.fig11")
-def gaps_of_thresholds(lab: Lab) -> Outcome:
+def random_weights(rng: np.random.Generator, law: str, draws: int, n: int) -> Floats:
+    """Weights of one law; those of the first are drawn before those of the other."""
+    drawn = {"uniform": rng.uniform(-1, 1, (draws, n)), "Gaussian": rng.normal(size=(draws, n))}
+    return drawn[law]
+
+
+class RandomGaps(Trial):
+    """Gaps of neurons with random weights, for degrees and laws of weights."""
+
+    n = size(15)
+
+    def cells(self, degrees: Any, got: list[Arrays]) -> Iterator[tuple[int, str, Arrays]]:
+        """A degree, a law and the answer for them."""
+        for (k, law), found in zip(itertools.product(degrees, LAWS), got, strict=True):
+            yield k, law, found
+
+
+@claim(
+    "barak2022.fig11",
+    where="Figure 11; Appendix C.1",
+    kind="exact",
+    title="Fourier gaps of random LTFs at n=15",
+    statement="""For ReLU neurons with i.i.d. uniform or Gaussian weights the gap Gamma between the largest relevant and
+    the largest irrelevant population-gradient coordinate is positive and of the size of the majority gap with
+    non-negligible probability.""",
+    published="""Gamma > 0 for a sizeable share of draws; even k have larger gaps than odd k because unbiased LTFs have
+    no even-degree coefficients.""",
+)
+class Fig11(RandomGaps):
     """Gaps of ReLU neurons with random weights and no bias, beside those of neurons with sign weights."""
-    n = lab.pick("n", quick=15, full=15)
-    degrees = lab.pick("k", quick=[2, 3, 4, 5], full=[2, 3, 4, 5])
-    draws = lab.pick("draws", quick=2000, full=10_000)
-    checks: list[Check] = []
-    data, shown = [], {}
-    for k, (law, weights) in itertools.product(degrees, random_weights(lab.rng(11), draws, n).items()):
-        gradients = population_gradient(weights, range(k)).weights
-        found = largest_gap(gradients, range(k))
-        where = f"k = {k}, {law} weights"
-        if k % 2:
-            checks.append(at_most(f"largest |g_i|, {where}", float(np.abs(gradients).max()), 1e-12))
-        else:
-            checks.append(surely_at_least(f"P(gap > 0), {where}", found > 0, 0.5))
-            checks.append(surely_at_least(f"P(gap >= majority gap / 2), {where}", found >= majority_gap(n, k) / 2, 0.1))
-            shown.setdefault(k, {})[law] = found
-        data += [{"k": k, "law": law, "draw": i, "gap": float(gap)} for i, gap in enumerate(found)]
-    return Outcome(checks, data, gap_histograms(n, shown))
+
+    k = size([2, 3, 4, 5])
+    draws = size(quick=2000, full=10_000)
+
+    zero = at_most("largest |g_i|, k = {k}, {law} weights", 1e-12)
+    positive = surely_at_least("P(gap > 0), k = {k}, {law} weights", 0.5)
+    large = surely_at_least("P(gap >= majority gap / 2), k = {k}, {law} weights", 0.1)
+
+    def work(self, lab: Lab) -> list[Arrays]:
+        return lab.compute_each(threshold_gaps, [{"n": self.n, "k": k, "law": law, "draws": self.draws}
+                                                 for k, law in itertools.product(self.k, LAWS)])
+
+    def judge(self, got: list[Arrays]) -> Findings:
+        checks, rows = [], []
+        for k, law, found in self.cells(self.k, got):
+            if k % 2:
+                checks.append(self.zero(float(found["largest"]), k=k, law=law))
+            else:
+                checks += [self.positive(found["gap"] > 0, k=k, law=law),
+                           self.large(found["gap"] >= majority_gap(self.n, k) / 2, k=k, law=law)]
+            rows += [{"k": k, "law": law, "draw": i, "gap": float(gap)} for i, gap in enumerate(found["gap"])]
+        return Findings(checks, rows)
+
+    def draw(self, got: list[Arrays]) -> Any:
+        return gap_histograms(self.n, [cell for cell in self.cells(self.k, got) if cell[0] % 2 == 0])
 
 
-@reproduces("barak2022.fig12-left")
-def gaps_of_sinusoids(lab: Lab) -> Outcome:
+@computation
+def threshold_gaps(seed: int, n: int, k: int, law: str, draws: int) -> dict[str, Any]:
+    """The gap of each neuron, and the largest coordinate of any gradient."""
+    gradients = population_gradient(random_weights(rng(seed, 11), law, draws, n), range(k)).weights
+    return {"gap": largest_gap(gradients, range(k)), "largest": np.abs(gradients).max()}
+
+
+@claim(
+    "barak2022.fig12-left",
+    where="Figure 12 (left); Appendix C.1",
+    kind="exact",
+    title="Sinusoidal activations also have Fourier gaps",
+    statement="""Replacing the threshold by a sinusoid keeps gaps of comparable size in the exact population gradient at
+    random initialisation.""",
+    published="Distribution of Gamma overlaps the majority gap.",
+)
+class Fig12Left(RandomGaps):
     """The same with the derivative function sin(w.x / sqrt n), or cos where k is odd, by a product formula."""
-    n = lab.pick("n", quick=15, full=15)
-    draws = lab.pick("draws", quick=10_000, full=10_000)
-    enumerated = lab.pick("draws enumerated", quick=100, full=10_000)
-    checks: list[Check] = []
-    data, shown, numbers, deviation = [], {}, {}, 0.0
-    for k, (law, weights) in itertools.product((2, 3, 4), random_weights(lab.rng(12), draws, n).items()):
-        name, wave, shift = ("cos", np.cos, 0.0) if k % 2 else ("sin", np.sin, -math.pi / 2)
-        scaled = weights / math.sqrt(n)
-        gradients = population_gradient(scaled, range(k), shift, "sinusoid").weights
-        by_sum = population_gradient(scaled[:enumerated], range(k), 0.0, wave).weights
-        deviation = max(deviation, float(np.abs(gradients[:enumerated] - by_sum).max()))
-        found = largest_gap(gradients, range(k))
-        where = f"k = {k}, {law} weights"
-        if k % 2:
-            numbers[f"P(gap > 0), {where}, cos"] = share(found > 0)[0]
-        else:
-            for bound, factor, rule in ((0.5, 0.0, "> 0"), (0.2, 0.1, ">= majority gap / 10")):
-                flags = found >= factor * majority_gap(n, k) if factor else found > 0
-                value, interval = share(flags)
-                checks.append(at_least(f"P(gap {rule}), {where}", value, bound, interval))
-        shown.setdefault(k, {})[law] = found
-        data += [{"k": k, "function": name, "law": law, "draw": i, "gap": float(gap)} for i, gap in enumerate(found)]
-    checks.append(at_most("product formula - enumeration, largest difference", deviation, 1e-10))
-    return Outcome(checks, data, gap_histograms(n, shown), numbers)
+
+    draws = size(10_000)
+    enumerated = size(quick=100, full=10_000, label="draws enumerated")
+
+    positive = at_least("P(gap > 0), k = {k}, {law} weights", 0.5)
+    large = at_least("P(gap >= majority gap / 10), k = {k}, {law} weights", 0.2)
+    formula = at_most("product formula - enumeration, largest difference", 1e-10)
+
+    degrees = (2, 3, 4)
+
+    def work(self, lab: Lab) -> list[Arrays]:
+        return lab.compute_each(sinusoid_gaps, [
+            {"n": self.n, "k": k, "law": law, "draws": self.draws, "enumerated": self.enumerated}
+            for k, law in itertools.product(self.degrees, LAWS)])
+
+    def judge(self, got: list[Arrays]) -> Findings:
+        checks, rows, numbers = [], [], {}
+        for k, law, found in self.cells(self.degrees, got):
+            gap = found["gap"]
+            if k % 2:
+                numbers[f"P(gap > 0), k = {k}, {law} weights, cos"] = share(gap > 0)[0]
+            else:
+                checks += [self.positive(*share(gap > 0), k=k, law=law),
+                           self.large(*share(gap >= 0.1 * majority_gap(self.n, k)), k=k, law=law)]
+            rows += [{"k": k, "function": "cos" if k % 2 else "sin", "law": law, "draw": i, "gap": float(value)}
+                     for i, value in enumerate(gap)]
+        checks.append(self.formula(max(float(found["deviation"]) for found in got)))
+        return Findings(checks, rows, numbers)
+
+    def draw(self, got: list[Arrays]) -> Any:
+        return gap_histograms(self.n, list(self.cells(self.degrees, got)))
+
+
+@computation
+def sinusoid_gaps(seed: int, n: int, k: int, law: str, draws: int, enumerated: int) -> dict[str, Any]:
+    """The gap of each neuron, and how far the product formula is from enumeration for the first of them."""
+    wave, shift = (np.cos, 0.0) if k % 2 else (np.sin, -math.pi / 2)
+    scaled = random_weights(rng(seed, 12), law, draws, n) / math.sqrt(n)
+    gradients = population_gradient(scaled, range(k), shift, "sinusoid").weights
+    by_sum = population_gradient(scaled[:enumerated], range(k), 0.0, wave).weights
+    return {"gap": largest_gap(gradients, range(k)), "deviation": np.abs(gradients[:enumerated] - by_sum).max()}
 
 
 @plots.styled
-def gap_histograms(n: int, shown: Mapping[int, Mapping[str, Floats]]) -> Any:
+def gap_histograms(n: int, cells: Sequence[tuple[int, str, Mapping[str, Floats]]]) -> Any:
     """A panel for each k, the central 99 % of the draws; dashed: the majority's gap, which there is for even k."""
+    shown = {k: {law: found["gap"] for other, law, found in cells if other == k} for k, _, _ in cells}
     figure = plots.blank(0.6 + 0.95 * len(shown))
     panels = figure.subplots(len(shown), 1, squeeze=False)[:, 0]
     for axes, (k, laws) in zip(panels, shown.items(), strict=True):
@@ -128,29 +207,49 @@ def gap_histograms(n: int, shown: Mapping[int, Mapping[str, Floats]]) -> Any:
 # --- along the path of SGD --------------------------------------------------------------------------------------
 
 
-@reproduces("barak2022.fig12-right")
-def gap_grows(lab: Lab) -> Outcome:
+@claim(
+    "barak2022.fig12-right",
+    where="Figure 12 (right); Appendix C.1",
+    kind="empirical",
+    title="SGD amplifies the Fourier gap of a sinusoidal neuron",
+    statement="""Along the SGD path of a sinusoidal neuron the gap starts positive, somewhat under the majority value,
+    and grows during training.""",
+    published="Gamma(0) > 0, Gamma increases until convergence.",
+)
+class Fig12Right(Trial):
     """The exact gap of a sinusoidal neuron's population gradient, every 20 steps of SGD."""
-    n = lab.pick("n", quick=15, full=15)
-    steps = lab.pick("steps", quick=2000, full=2000)
-    runs = lab.pick("runs", quick=10, full=10)
-    setup = Setup(Parity(n, 3), Learner(Neuron("sinusoid:3"), optimiser=SGD(0.01)))
-    traced = lab.curves(setup, steps, 20, runs, weights=True)
+
+    n = size(15)
+    steps = size(2000)
+    runs = size(10)
+
+    positive = at_least("share of runs with a gap > 0 at the start", 0.8)
+    doubled = at_least("share of runs with a gap twice that at the start by t_c", 0.8)
+
+    def work(self, lab: Lab) -> Curves:
+        setup = Setup(Parity(self.n, 3), Learner(Neuron("sinusoid:3"), optimiser=SGD(0.01)))
+        return lab.curves(setup, self.steps, 20, self.runs, weights=True)
+
+    def judge(self, got: Curves) -> Findings:
+        found, solved = path_gaps(got), got.first()
+        until = np.where(solved < 0, self.steps, solved)
+        largest = np.array([gap[got.steps <= end].max() for gap, end in zip(found, until, strict=True)])
+        checks = [self.positive(*share(found[:, 0] > 0)), self.doubled(*share(largest >= 2 * found[:, 0]))]
+        numbers = {"median gap at the start": float(np.median(found[:, 0])),
+                   "median largest gap by t_c": float(np.median(largest)), "runs solved": float(np.sum(solved >= 0))}
+        rows = [{"run": run, "step": int(step), "gap": float(gap), "t_c": int(end) if end >= 0 else None}
+                for run, end in enumerate(solved) for step, gap in zip(got.steps, found[run], strict=True)]
+        note = "k = 3 is odd, so the paper's reference, the gap of majority, is 0 here"
+        return Findings(checks, rows, numbers, note)
+
+    def draw(self, got: Curves) -> Any:
+        return gap_paths(got.steps, path_gaps(got), got.first())
+
+
+def path_gaps(traced: Curves) -> Floats:
+    """The gap of each run at each recorded step."""
     layer = traced.weights[0]
-    found = gaps(layer["w"][..., 0], range(3), layer["b"][..., 0], "sinusoid:3")
-    solved = traced.first()
-    until = np.where(solved < 0, steps, solved)
-    largest = np.array([gap[traced.steps <= end].max() for gap, end in zip(found, until, strict=True)])
-    checks = [at_least(name, share(flags)[0], 0.8, share(flags)[1]) for name, flags in (
-        ("share of runs with a gap > 0 at the start", found[:, 0] > 0),
-        ("share of runs with a gap twice that at the start by t_c", largest >= 2 * found[:, 0]),
-    )]
-    numbers = {"median gap at the start": float(np.median(found[:, 0])),
-               "median largest gap by t_c": float(np.median(largest)), "runs solved": float(np.sum(solved >= 0))}
-    data = [{"run": run, "step": int(step), "gap": float(gap), "t_c": int(end) if end >= 0 else None}
-            for run, end in enumerate(solved) for step, gap in zip(traced.steps, found[run], strict=True)]
-    note = "k = 3 is odd, so the paper's reference, the gap of majority, is 0 here"
-    return Outcome(checks, data, gap_paths(traced.steps, found, solved), numbers, note)
+    return gaps(layer["w"][..., 0], range(3), layer["b"][..., 0], "sinusoid:3")
 
 
 @plots.styled
@@ -170,54 +269,97 @@ def gap_paths(steps: Any, found: Floats, solved: Any) -> Any:
 
 # --- one gradient ------------------------------------------------------------------------------------------------
 
+PARTS = (200, 100, 50, 20, 10, 1)
+"""Estimates are from B over each of these samples."""
 
-@reproduces("barak2022.prop5")
-def one_gradient_reveals(lab: Lab) -> Outcome:
+
+@claim(
+    "barak2022.prop5",
+    where="Proposition 5; Definition 1",
+    kind="theory",
+    title="One sufficiently precise gradient reveals the support",
+    statement="""If the derivative function has a gamma gap at S, thresholding an estimate of the population gradient
+    with sup-norm error at most gamma/4 at level 3 gamma/4 returns exactly S.""",
+    published="S recovered",
+)
+class Prop5(Trial):
     """The inputs whose gradient is above 3/4 of the gap: of the exact gradient, and of estimates from B samples."""
-    n = lab.pick("n", quick=31, full=31)
-    draws = lab.pick("draws", quick=200, full=200)
-    sampled = lab.pick("k of the estimates", quick=[2], full=[2, 4])
-    checks: list[Check] = []
-    data, series = [], {}
-    for k in (2, 4):
-        gamma = abs(majority_coefficient(n, k - 1)) / 2
-        exact = population_gradient(signs(lab.rng(5, k), draws, n), range(k)).weights
-        checks.append(at_most(f"|xi_(k+1) / xi_(k-1)|, k = {k}", coefficient_ratio(n, k), 0.5))
-        value, (low, high) = share([recover_support(g, gamma) == [*range(k)] for g in exact])
-        checks.append(at_least(f"S recovered from the exact gradient, k = {k}", value, 1.0))
-        data.append({"n": n, "k": k, "samples": None, "B / samples": None, "draws": draws, "recovered": value,
-                     "low": low, "high": high})
-        if k not in sampled:
-            continue
-        enough = 32 * math.log(2 * n / 0.01) / gamma**2
-        for part in (200, 100, 50, 20, 10, 1):
-            samples = math.ceil(enough / part)
-            value, (low, high) = share(recoveries(lab, n, k, draws, samples))
-            if part == 1:
-                checks.append(at_least(f"S recovered from B = {samples}, k = {k}", value, 0.99, (low, high)))
-            if part == 200:
-                checks.append(Check(f"S recovered from B/200 = {samples}, k = {k}", value, "< 0.5", value < 0.5,
-                                    (low, high), certain=low >= 0.5))
-            data.append({"n": n, "k": k, "samples": samples, "B / samples": part, "draws": draws, "recovered": value,
-                         "low": low, "high": high})
-        rows = [row for row in data if row["k"] == k and row["samples"]]
-        columns = ([row[name] for row in rows] for name in ("recovered", "low", "high"))
-        series[f"k = {k}, B = {enough:.1e}"] = Series([1 / row["B / samples"] for row in rows], *columns)
-    laws = {"asked at B": ([0.5, 1], [0.99, 0.99]), "asked at B/200": ([0.005, 0.01], [0.5, 0.5])}
-    figure = plots.scaling_plot(series, "samples / B", "share of draws with S recovered", laws, log="x")
-    return Outcome(checks, data, figure)
+
+    n = size(31)
+    draws = size(200)
+    sampled = size(quick=[2], full=[2, 4], label="k of the estimates")
+
+    ratio = at_most("|xi_(k+1) / xi_(k-1)|, k = {k}", 0.5)
+    exactly = at_least("S recovered from the exact gradient, k = {k}", 1.0)
+    enough = at_least("S recovered from B = {samples}, k = {k}", 0.99)
+    too_few = Rule("S recovered from B/200 = {samples}, k = {k}", "< 0.5")
+
+    degrees = (2, 4)
+
+    def needed(self, k: int) -> float:
+        """The proposition's B."""
+        return 32 * math.log(2 * self.n / 0.01) / gap_of_signs(self.n, k) ** 2
+
+    def samples(self, k: int) -> dict[int, int]:
+        """For each part of B, how many samples it is."""
+        return {part: math.ceil(self.needed(k) / part) for part in PARTS}
+
+    def chunks(self, k: int, samples: int, chunk: int = 20) -> list[dict[str, int]]:
+        return [{"n": self.n, "k": k, "samples": samples, "start": start, "end": min(start + chunk, self.draws)}
+                for start in range(0, self.draws, chunk)]
+
+    def work(self, lab: Lab) -> dict[tuple[int, int], list[Arrays]]:
+        """Estimated gradients for each k and part of B."""
+        return {(k, part): lab.compute_each(estimated_gradients, self.chunks(k, samples))
+                for k in self.sampled for part, samples in self.samples(k).items()}
+
+    def rows(self, got: dict[tuple[int, int], list[Arrays]]) -> list[dict[str, Any]]:
+        rows = []
+        for k in self.degrees:
+            exact = population_gradient(signs(self.rng(5, k), self.draws, self.n), range(k)).weights
+            rows.append(self.row(k, None, None, exact))
+            rows += [self.row(k, samples, part, np.concatenate([each["gradients"] for each in got[k, part]]))
+                     for part, samples in self.samples(k).items() if k in self.sampled]
+        return rows
+
+    def row(self, k: int, samples: int | None, part: int | None, gradients: Floats) -> dict[str, Any]:
+        gamma = gap_of_signs(self.n, k)
+        value, (low, high) = share([recover_support(g, gamma) == [*range(k)] for g in gradients])
+        return {"n": self.n, "k": k, "samples": samples, "B / samples": part, "draws": self.draws, "recovered": value,
+                "low": low, "high": high}
+
+    def judge(self, got: dict[tuple[int, int], list[Arrays]]) -> Findings:
+        checks: list[Check] = []
+        for row in (rows := self.rows(got)):
+            k, value, interval = row["k"], row["recovered"], (row["low"], row["high"])
+            if row["samples"] is None:
+                checks += [self.ratio(coefficient_ratio(self.n, k), k=k), self.exactly(value, k=k)]
+            elif row["B / samples"] == 1:
+                checks.append(self.enough(value, interval, samples=row["samples"], k=k))
+            elif row["B / samples"] == 200:
+                checks.append(self.too_few(value, passed=value < 0.5, interval=interval, certain=interval[0] >= 0.5,
+                                           samples=row["samples"], k=k))
+        return Findings(checks, rows)
+
+    def draw(self, got: dict[tuple[int, int], list[Arrays]]) -> Any:
+        rows, series = self.rows(got), {}
+        for k in self.sampled:
+            shown = [row for row in rows if row["k"] == k and row["samples"]]
+            columns = ([row[name] for row in shown] for name in ("recovered", "low", "high"))
+            name = f"k = {k}, B = {self.needed(k):.1e}"
+            series[name] = Series([1 / row["B / samples"] for row in shown], *columns)
+        laws = {"asked at B": ([0.5, 1], [0.99, 0.99]), "asked at B/200": ([0.005, 0.01], [0.5, 0.5])}
+        return plots.scaling_plot(series, "samples / B", "share of draws with S recovered", laws, log="x")
 
 
-def recoveries(lab: Lab, n: int, k: int, draws: int, samples: int, chunk: int = 20) -> list[bool]:
-    """Whether S is recovered from each of several estimates, each with sign weights and samples of its own."""
-    gamma = abs(majority_coefficient(n, k - 1)) / 2
-    found: list[bool] = []
-    for start in range(0, draws, chunk):
-        def make(start: int = start) -> dict[str, Floats]:
-            rng = lab.rng(5, k, samples, start)
-            pairs = range(min(chunk, draws - start))
-            return {"gradients": np.array([sampled_gradient(signs(rng, n), range(k), samples, rng) for _ in pairs])}
+def gap_of_signs(n: int, k: int) -> float:
+    """The gap of the gradient at sign weights: gamma."""
+    return abs(majority_coefficient(n, k - 1)) / 2
 
-        parameters = {"n": n, "k": k, "samples": samples, "start": start, "end": min(start + chunk, draws)}
-        found += [recover_support(g, gamma) == [*range(k)] for g in lab.kept_old("prop5", parameters, make)["gradients"]]
-    return found
+
+@computation
+def estimated_gradients(seed: int, n: int, k: int, samples: int, start: int, end: int) -> dict[str, Any]:
+    """Estimates start .. end - 1 of the gradient, each with sign weights and samples of its own."""
+    generator = rng(seed, 5, k, samples, start)
+    return {"gradients": [sampled_gradient(signs(generator, n), range(k), samples, generator)
+                          for _ in range(start, end)]}

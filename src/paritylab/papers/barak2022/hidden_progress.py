@@ -13,59 +13,112 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from paritylab import MLP, SGD, Curves, Learner, Neuron, Parity, Setup, plots
+from paritylab.claims import Check, Findings, Lab, Trial, at_least, claim, significant, size
 from paritylab.claims.intervals import proportion
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Check, Outcome, at_least, significant
+from paritylab.claims.rules import Bounds, Significance
+from paritylab.claims.verdicts import Interval
 from paritylab.measures.progress import displacement, support_leads, walk_maximum
 from paritylab.papers.barak2022.common import Floats, bootstrap, median, ratio_of_medians
 from paritylab.papers.barak2022.plateaus import ENOUGH, LEAVES_CHANCE
 
 NEURON = Neuron("sinusoid:3")
 
+Pair = list[Curves]
+"""Runs on a parity, and the same on random labels."""
 
-@reproduces("barak2022.fig3")
-def progress_while_the_loss_is_flat(lab: Lab) -> Outcome:
+
+@claim(
+    "barak2022.fig3",
+    where="Figure 3; Section 5",
+    kind="empirical",
+    title="Hidden progress measure rises while the loss is flat",
+    statement="""During the plateau the loss does not move, yet the largest coordinate displacement rho = max_i |w_t,i
+    - w_0,i| grows steadily when labels are the parity and only diffuses when labels are random.""",
+    published="""Relevant weights leave the bulk well before the loss falls; rho under true labels separates from rho
+    under random labels (B=32, lr=0.01: ratio about 2.3 at n=50 and 2.8 at n=30 just before the drop).""",
+)
+class Fig3(Trial):
     """The largest displacement of a sinusoidal neuron's weights, on a parity and on random labels."""
-    n = lab.pick("n", quick=30, full=50)
-    batches = lab.pick("batches", quick=[32], full=[1, 32])
-    runs = lab.pick("runs", quick=10, full=20)
-    steps = lab.pick("steps", quick=3000, full=10_000)
-    settings = {f"B={batch}": progress(lab, n, NEURON, batch, 0.01, runs, steps, every=10) for batch in batches}
-    checks: list[Check] = []
-    for name, found in settings.items():
-        checks += [
-            at_least(f"median (last check at chance) / t_c, {name}", found.plateau, 0.5),
-            *found.separates(name, ratio=1.5, p_value=1e-3, rng=lab.rng()),
-            share(f"share of runs whose farthest weights are the support, {name}", found.support, 0.8),
-        ]
-    figure = draw_one(*list(settings.items())[-1])
-    return Outcome(checks, rows(settings), figure, numbers(settings), note(settings))
+
+    n = size(quick=30, full=50)
+    batches = size(quick=[32], full=[1, 32])
+    runs = size(quick=10, full=20)
+    steps = size(quick=3000, full=10_000)
+
+    plateau = at_least("median (last check at chance) / t_c, {setting}", 0.5)
+    ratio = at_least("median rho / median rho on random labels, last check at chance, {setting}", 1.5)
+    p_value = significant("Mann-Whitney p-value of the two, {setting}", 1e-3)
+    support = at_least("share of runs whose farthest weights are the support, {setting}", 0.8)
+
+    def work(self, lab: Lab) -> list[Pair]:
+        return [trained(lab, self.n, NEURON, batch, 0.01, self.runs, self.steps, every=10) for batch in self.batches]
+
+    def found(self, got: list[Pair]) -> dict[str, Progress]:
+        return {f"B={batch}": progress(*pair) for batch, pair in zip(self.batches, got, strict=True)}
+
+    def judge(self, got: list[Pair]) -> Findings:
+        settings = self.found(got)
+        checks: list[Check] = []
+        for name, found in settings.items():
+            checks += [
+                self.plateau(found.plateau, setting=name),
+                *found.separates(self.ratio, self.p_value, name, self.rng()),
+                self.support(*share(found.support), setting=name),
+            ]
+        return Findings(checks, rows(settings), numbers(settings), note(settings))
+
+    def draw(self, got: list[Pair]) -> Any:
+        return draw_one(*list(self.found(got).items())[-1])
 
 
-@reproduces("barak2022.fig13")
-def progress_in_neurons_and_networks(lab: Lab) -> Outcome:
+@claim(
+    "barak2022.fig13",
+    where="Figure 13; Appendix C.3",
+    kind="empirical",
+    title="Weight trajectories and rho for neurons and width-10 MLPs",
+    statement="""The separation of relevant weights and the growth of rho is seen at several batch sizes and also in a
+    width-10 MLP, where neurons pick up the features at different times.""",
+    published="""rho grows monotonically through the plateau and differs visibly from the maximum of n unbiased random
+    walks.""",
+)
+class Fig13(Trial):
     """The same for several batches, and for the first layer of an MLP, whose neurons find the support one by one."""
-    n = lab.pick("n", quick=30, full=50)
-    width = lab.pick("width", quick=10, full=10)
-    neurons = lab.pick("neuron: B, lr, steps, every", quick=[[4, 0.01, 3000, 10], [32, 0.05, 3000, 10]],
-                       full=[[1, 0.005, 10_000, 10], [4, 0.01, 10_000, 10], [32, 0.05, 10_000, 10],
-                             [128, 0.05, 10_000, 10]])
-    networks = lab.pick("MLP: B, lr, steps, every", quick=[[32, 0.5, 3000, 10]],
-                        full=[[1, 0.05, 100_000, 100], [4, 0.1, 100_000, 100], [32, 0.5, 10_000, 10],
-                              [128, 0.5, 10_000, 10]])
-    runs = lab.pick("runs", quick=10, full=10)
-    checks: list[Check] = []
-    settings: dict[str, Progress] = {}
-    for kind, network, cases in (("neuron", NEURON, neurons), ("MLP", MLP(width), networks)):
-        for batch, lr, steps, every in cases:
-            name = f"{kind}, B={batch}"
-            found = settings[name] = progress(lab, n, network, batch, lr, runs, steps, every)
-            checks += found.separates(name, ratio=1.3, p_value=0.01, rng=lab.rng())
-            if kind == "MLP":
-                apart = found.between_neurons >= 0.1 * found.t_c
-                checks.append(share(f"share of runs with >= 0.1 t_c between first and last neuron, {name}", apart, 0.7))
-    return Outcome(checks, rows(settings), draw_grid(settings), numbers(settings), note(settings))
+
+    n = size(quick=30, full=50)
+    width = size(10)
+    neurons = size(quick=[[4, 0.01, 3000, 10], [32, 0.05, 3000, 10]],
+                   full=[[1, 0.005, 10_000, 10], [4, 0.01, 10_000, 10], [32, 0.05, 10_000, 10],
+                         [128, 0.05, 10_000, 10]], label="neuron: B, lr, steps, every")
+    networks = size(quick=[[32, 0.5, 3000, 10]],
+                    full=[[1, 0.05, 100_000, 100], [4, 0.1, 100_000, 100], [32, 0.5, 10_000, 10],
+                          [128, 0.5, 10_000, 10]], label="MLP: B, lr, steps, every")
+    runs = size(10)
+
+    ratio = at_least("median rho / median rho on random labels, last check at chance, {setting}", 1.3)
+    p_value = significant("Mann-Whitney p-value of the two, {setting}", 0.01)
+    apart = at_least("share of runs with >= 0.1 t_c between first and last neuron, {setting}", 0.7)
+
+    def work(self, lab: Lab) -> list[Pair]:
+        return [trained(lab, self.n, network, batch, lr, self.runs, steps, every)
+                for network, cases in ((NEURON, self.neurons), (MLP(self.width), self.networks))
+                for batch, lr, steps, every in cases]
+
+    def found(self, got: list[Pair]) -> dict[str, Progress]:
+        names = [f"{kind}, B={batch}" for kind, cases in (("neuron", self.neurons), ("MLP", self.networks))
+                 for batch, *_ in cases]
+        return {name: progress(*pair) for name, pair in zip(names, got, strict=True)}
+
+    def judge(self, got: list[Pair]) -> Findings:
+        settings = self.found(got)
+        checks: list[Check] = []
+        for name, found in settings.items():
+            checks += found.separates(self.ratio, self.p_value, name, self.rng())
+            if name.startswith("MLP"):
+                checks.append(self.apart(*share(found.between_neurons >= 0.1 * found.t_c), setting=name))
+        return Findings(checks, rows(settings), numbers(settings), note(settings))
+
+    def draw(self, got: list[Pair]) -> Any:
+        return draw_grid(self.found(got))
 
 
 @dataclass(frozen=True)
@@ -103,23 +156,24 @@ class Progress:
         runs = np.arange(len(self.last)) if which is None else np.nonzero(which)[0]
         return self.rho[self.last[runs], runs], self.rho_random[self.last[runs], runs]
 
-    def separates(self, name: str, ratio: float, p_value: float, rng: np.random.Generator) -> list[Check]:
+    def separates(self, ratio: Bounds, p_value: Significance, name: str, rng: np.random.Generator) -> list[Check]:
         """At the last check at chance, rho is larger than on random labels."""
         parity, random = self.at_last()
         test: Any = stats.mannwhitneyu(parity, random)
-        return [
-            at_least(f"median rho / median rho on random labels, last check at chance, {name}",
-                     ratio_of_medians(parity, random), ratio, bootstrap(ratio_of_medians, parity, random, rng=rng)),
-            significant(f"Mann-Whitney p-value of the two, {name}", float(test.pvalue), p_value),
-        ]
+        interval = bootstrap(ratio_of_medians, parity, random, rng=rng)
+        return [ratio(ratio_of_medians(parity, random), interval, setting=name),
+                p_value(float(test.pvalue), setting=name)]
 
 
-def progress(
+def trained(
     lab: Lab, n: int, network: Neuron | MLP, batch: int, lr: float, runs: int, steps: int, every: int
-) -> Progress:
+) -> Pair:
     setup = Setup(Parity(n, 3), Learner(network, optimiser=SGD(lr), batch=batch))
     control = replace(setup, problem=Parity(n, 3, noise=0.5))
-    parity, random = (lab.curves(each, steps, every, runs, weights=True) for each in (setup, control))
+    return lab.curves_each([setup, control], steps, every, runs, weights=True)
+
+
+def progress(parity: Curves, random: Curves) -> Progress:
     path, control_path = first_layer(parity), first_layer(random)
     rho, rho_random = (displacement(each).max(-1) for each in (path, control_path))
     leads = support_leads(path, range(3))
@@ -127,14 +181,13 @@ def progress(
     last = last_at_chance(parity)
     return Progress(
         parity, random, np.abs(path - path[0]), rho, rho_random,
-        t_c=np.where(first >= 0, first, np.inf), last=last, support=np.any(leads[last, np.arange(runs)], axis=-1),
+        t_c=np.where(first >= 0, first, np.inf), last=last, support=np.any(leads[last, np.arange(len(last))], axis=-1),
         between_neurons=between_neurons(parity.steps, leads),
     )
 
 
-def share(name: str, runs: NDArray[np.bool_], bound: float) -> Check:
-    value, interval = proportion(int(runs.sum()), len(runs))
-    return at_least(name, value, bound, interval)
+def share(runs: NDArray[np.bool_]) -> tuple[float, Interval]:
+    return proportion(int(runs.sum()), len(runs))
 
 
 def first_layer(curves: Curves) -> Floats:

@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 
 from paritylab import Parity, Setup, plots
+from paritylab.claims import Findings, Lab, Trial, at_least, at_most, claim, size
 from paritylab.claims.intervals import proportion
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Outcome, at_least, at_most
 from paritylab.papers.barak2022 import settings
 from paritylab.papers.barak2022.common import FIXED_8192, Floats, bootstrap, times, times_plot
 from paritylab.running.sweeps import Result
@@ -26,6 +24,7 @@ LOSSES = ["hinge", "square", "logistic"]
 INITS = {"uniform": "torch", "Gaussian": "kaiming", "Bernoulli": "sign"}
 BATCHES = [2**i for i in range(11)]
 ROBUST = [name for name in settings.BARAK2022 if not name.startswith("*")]
+NARROW = [name for name in ROBUST if name not in ("iii", "vi")]
 SHARE = 0.2
 """A fifth of the runs must be solved."""
 
@@ -61,17 +60,27 @@ class Best:
         return self.share >= SHARE
 
 
-def best_shares(
-    lab: Lab, points: Sequence[Combination], runs: int, max_steps: int, rates: Sequence[float] = RATES
-) -> dict[Combination, Best]:
-    """Whether some rate solves SHARE of the runs: short runs first, rates one after another, until one does.
+@dataclass(frozen=True)
+class Ladder:
+    """What is tried for each Combination until SHARE of the runs is solved: short runs first, rate after rate.
 
     A run solved within fewer steps is solved within ``max_steps``, so the answer is that of the longest runs.
     """
-    tries = [(limit, lr) for limit in horizons(max_steps) for lr in rates]
-    asked = {str(point): [point.setup(lr, limit) for limit, lr in tries] for point in points}
-    found = lab.chains(asked, runs, until=SHARE)
-    return {point: best_of(tries, found[str(point)]) for point in points}
+
+    max_steps: int
+    rates: Sequence[float] = RATES
+
+    @property
+    def tries(self) -> list[tuple[int, float]]:
+        return [(limit, lr) for limit in horizons(self.max_steps) for lr in self.rates]
+
+    def chains(self, points: Iterable[Combination]) -> dict[str, list[Setup]]:
+        """To be followed until SHARE."""
+        return {str(point): [point.setup(lr, limit) for limit, lr in self.tries] for point in points}
+
+    def best(self, points: Iterable[Combination], found: Mapping[str, Sequence[Result]]) -> dict[Combination, Best]:
+        """Of those points that were followed."""
+        return {point: best_of(self.tries, found[str(point)]) for point in points if str(point) in found}
 
 
 def best_of(tries: Sequence[tuple[int, float]], results: Sequence[Result]) -> Best:
@@ -97,68 +106,123 @@ def rows(found: Mapping[Combination, Best]) -> list[dict[str, Any]]:
     return [{**vars(point), **vars(best)} for point, best in found.items()]
 
 
-@reproduces("barak2022.robust-space")
-def robust_space(lab: Lab) -> Outcome:
+Chains = dict[str, list[Result]]
+
+
+@claim(
+    "barak2022.robust-space",
+    where="Section 3.1; Empirical Finding 1",
+    kind="empirical",
+    title="Robust space of positive results",
+    statement="""For all n in {10,20,30}, k in {2,3,4}, batch sizes 1..1024, three initialisations, three losses and
+    fifteen architectures at least one of four learning rates solves the task in at least 20% of 25 runs within 1e5
+    steps.""",
+    published="min over the 13365 combinations of (best-lr success share) >= 0.2",
+)
+class RobustSpace(Trial):
     """Does some learning rate solve a fifth of the runs, whatever else is chosen?"""
-    narrow = [name for name in ROBUST if name not in ("iii", "vi")]
-    names = lab.pick("settings", quick=narrow, full=ROBUST)
-    sizes = lab.pick("n", quick=[10], full=[10, 20, 30])
-    degrees = lab.pick("k", quick=[2, 3], full=[2, 3, 4])
-    batches = lab.pick("batches", quick=[4, 32, 256], full=BATCHES)
-    space = [Combination(*values) for values in itertools.product(names, sizes, degrees, batches, INITS, LOSSES)]
-    count = lab.pick("combinations", quick=40, standard=1000, full=len(space))
-    runs = lab.pick("runs", quick=10, full=25)
-    max_steps = lab.pick("max_steps", quick=3000, full=100_000)
-    drawn = lab.rng().choice(len(space), count, replace=False)
-    wide = next((space[i] for i in drawn if space[i].setting not in narrow), None)
-    if lab.size == "standard" and wide and not lab.affords(wide.setup(RATES[0], horizons(max_steps)[0]), runs):
-        wide = None
-        lab.leave_out("width-1000 networks, and four of five combinations: they take hours on a CPU")
-        drawn = np.array([i for i in drawn if space[i].setting in narrow][: count // 5])
-    chosen = [space[i] for i in np.sort(drawn)]
-    found = best_shares(lab, chosen, runs, max_steps)
-    good = sum(best.enough for best in found.values())
-    share, interval = proportion(good, len(found))
-    checks = [
-        at_least("share of combinations in which some rate solves 20 % of the runs", share, 0.95, interval),
-        at_least("lower end of its 95 % interval", interval[0], 0.9, interval),
-    ]
-    if lab.size == "full":
-        worst = min(best.share for best in found.values())
-        checks.append(at_least("smallest share", worst, SHARE - 2 * math.sqrt(SHARE * (1 - SHARE) / runs)))
-    numbers = {"combinations that fail": float(len(found) - good), "combinations in all": float(len(space))}
-    note = f"{len(chosen)} combinations drawn at random" + ("" if wide else ", width-1000 networks left out")
-    return Outcome(checks, rows(found), draw(found, "setting"), numbers, note if lab.size != "full" else "")
+
+    names = size(quick=NARROW, full=ROBUST, label="settings")
+    n = size(quick=[10], full=[10, 20, 30])
+    degrees = size(quick=[2, 3], full=[2, 3, 4], label="k")
+    batches = size(quick=[4, 32, 256], full=BATCHES)
+    combinations = size(quick=40, standard=1000, full=13_365)
+    runs = size(quick=10, full=25)
+    max_steps = size(quick=3000, full=100_000)
+
+    share = at_least("share of combinations in which some rate solves 20 % of the runs", 0.95)
+    lower_end = at_least("lower end of its 95 % interval", 0.9)
+    worst = at_least("smallest share", "20 % less two standard errors", only=("full",))
+
+    @property
+    def space(self) -> list[Combination]:
+        factors = (self.names, self.n, self.degrees, self.batches, INITS, LOSSES)
+        return [Combination(*values) for values in itertools.product(*factors)]
+
+    def work(self, lab: Lab) -> Chains:
+        space, ladder = self.space, Ladder(self.max_steps)
+        drawn = [space[i] for i in self.rng().choice(len(space), self.combinations, replace=False)]
+        wide = next((point for point in drawn if point.setting not in NARROW), None)
+        if self.size == "standard" and wide and not lab.affords(ladder.chains([wide])[str(wide)][0], self.runs):
+            lab.leave_out("width-1000 networks, and four of five combinations: they take hours on a CPU")
+            drawn = [point for point in drawn if point.setting in NARROW][: self.combinations // 5]
+        chosen = set(drawn)
+        return lab.chains(ladder.chains(point for point in space if point in chosen), self.runs, until=SHARE)
+
+    def best(self, got: Chains) -> dict[Combination, Best]:
+        return Ladder(self.max_steps).best(self.space, got)
+
+    def judge(self, got: Chains) -> Findings:
+        found = self.best(got)
+        good = sum(best.enough for best in found.values())
+        share, interval = proportion(good, len(found))
+        checks = [self.share(share, interval), self.lower_end(interval[0], interval)]
+        if self.size == "full":
+            least = SHARE - 2 * math.sqrt(SHARE * (1 - SHARE) / self.runs)
+            checks.append(self.worst(min(best.share for best in found.values()), low=least))
+        numbers = {"combinations that fail": float(len(found) - good), "combinations in all": float(len(self.space))}
+        note = f"{len(found)} combinations drawn at random"
+        if all(point.setting in NARROW for point in found):
+            note += ", width-1000 networks left out"
+        return Findings(checks, rows(found), numbers, note if self.size != "full" else "")
+
+    def draw(self, got: Chains) -> Any:
+        return draw_shares(self.best(got), "setting")
 
 
-@reproduces("barak2022.less-robust")
-def less_robust(lab: Lab) -> Outcome:
+@claim(
+    "barak2022.less-robust",
+    where="Section 3.1",
+    kind="empirical",
+    title="Minimal-width MLPs and the Transformer need B >= 16",
+    statement="Settings (*i), (*ii) and (*iii) satisfy the same 20% rule only for batch sizes of 16 or more.",
+    published="success share >= 0.2 for B >= 16; failures at small B, e.g. (*i) n=30 k=4 B=1",
+)
+class LessRobust(Trial):
     """The same question for networks of the least width, and the Transformer: yes, if the batch is not small."""
-    names = lab.pick("settings", quick=["*i", "*ii"], standard=["*i", "*ii"], full=["*i", "*ii", "*iii"])
-    batches = lab.pick("batches", quick=[1, 32], full=BATCHES)
-    losses = lab.pick("losses", quick=["hinge"], full=LOSSES)
-    n, degrees, runs, max_steps = 30, (2, 3, 4), 25, 100_000
-    found: dict[Combination, Best] = {}
-    for name in names:
-        rates = (*RATES, 3e-4) if name == "*iii" else RATES
-        points = [Combination(name, n, k, batch, loss=loss)
-                  for k, batch, loss in itertools.product(degrees, batches, losses)]
-        found |= best_shares(lab, points, runs, max_steps, rates)
-    checks = []
-    for batch in (batch for batch in batches if batch >= 16):
-        answers = [best.enough for point, best in found.items() if point.batch == batch]
-        share, interval = proportion(sum(answers), len(answers))
-        checks.append(at_least(f"share of (setting, k, loss) in which some rate solves 20 %, B={batch}", share, 0.9,
-                               interval))
-    failing = sum(not best.enough for point, best in found.items() if point.batch <= 4)
-    checks.append(at_least("combinations with B <= 4 in which no rate does", failing, 1))
-    pooled = np.mean([best.enough for point, best in found.items() if point.batch >= 16])
-    note = "" if "*iii" in names else "without the Transformer, which needs a GPU"
-    return Outcome(checks, rows(found), draw(found, "batch"), {"the share over all B >= 16": float(pooled)}, note)
+
+    names = size(quick=["*i", "*ii"], standard=["*i", "*ii"], full=["*i", "*ii", "*iii"], label="settings")
+    batches = size(quick=[1, 32], full=BATCHES)
+    losses = size(quick=["hinge"], full=LOSSES)
+
+    share = at_least("share of (setting, k, loss) in which some rate solves 20 %, B={batch}", 0.9)
+    failing = at_least("combinations with B <= 4 in which no rate does", 1)
+
+    def points(self, name: str) -> tuple[Ladder, list[Combination]]:
+        """The combinations of a setting; for the Transformer there is one more rate."""
+        choices = itertools.product((2, 3, 4), self.batches, self.losses)
+        ladder = Ladder(100_000, (*RATES, 3e-4) if name == "*iii" else RATES)
+        return ladder, [Combination(name, 30, k, batch, loss=loss) for k, batch, loss in choices]
+
+    def work(self, lab: Lab) -> Chains:
+        asked: dict[str, list[Setup]] = {}
+        for ladder, points in map(self.points, self.names):
+            asked |= ladder.chains(points)
+        return lab.chains(asked, runs=25, until=SHARE)
+
+    def best(self, got: Chains) -> dict[Combination, Best]:
+        found: dict[Combination, Best] = {}
+        for ladder, points in map(self.points, self.names):
+            found |= ladder.best(points, got)
+        return found
+
+    def judge(self, got: Chains) -> Findings:
+        found = self.best(got)
+        checks = []
+        for batch in (batch for batch in self.batches if batch >= 16):
+            answers = [best.enough for point, best in found.items() if point.batch == batch]
+            checks.append(self.share(*proportion(sum(answers), len(answers)), batch=batch))
+        checks.append(self.failing(sum(not best.enough for point, best in found.items() if point.batch <= 4)))
+        pooled = np.mean([best.enough for point, best in found.items() if point.batch >= 16])
+        note = "" if "*iii" in self.names else "without the Transformer, which needs a GPU"
+        return Findings(checks, rows(found), {"the share over all B >= 16": float(pooled)}, note)
+
+    def draw(self, got: Chains) -> Any:
+        return draw_shares(self.best(got), "batch")
 
 
 @plots.styled
-def draw(found: Mapping[Combination, Best], axis: str) -> Any:
+def draw_shares(found: Mapping[Combination, Best], axis: str) -> Any:
     """The share of combinations in which some rate solves a fifth of the runs, against one of their choices."""
     values = list(dict.fromkeys(getattr(point, axis) for point in found))
     losses = [loss for loss in LOSSES if any(point.loss == loss for point in found)]
@@ -181,33 +245,52 @@ def draw(found: Mapping[Combination, Best], axis: str) -> Any:
 # --- losses ---------------------------------------------------------------------------------------------------------
 
 
-@reproduces("barak2022.loss-interchangeable")
-def losses_alike(lab: Lab) -> Outcome:
+@claim(
+    "barak2022.loss-interchangeable",
+    where="Appendix D.1",
+    kind="empirical",
+    title="Hinge, square and cross-entropy behave alike",
+    statement="Swapping the loss does not change the order of magnitude of convergence times.",
+    published="p10 within a small factor",
+)
+class LossInterchangeable(Trial):
     """The 10th percentile of the convergence time at the best rate, for three losses."""
-    n = lab.pick("n", quick=20, full=30)
-    names = lab.pick("settings", quick=["i", "xv"], full=["i", "iv", "xv"])
-    runs = lab.pick("runs", quick=25, full=25)
-    max_steps = lab.pick("max_steps", quick=3000, full=100_000)
-    points = [(Combination(name, n, 3, 32, loss=loss), lr) for name in names for loss in LOSSES for lr in RATES]
-    results = dict(zip(points, lab.sweep([point.setup(lr, max_steps) for point, lr in points], runs), strict=True))
-    checks, data, shown = [], [], {}
-    for name in names:
-        best = {loss: fastest(results[point, lr] for point, lr in points if (point.setting, point.loss) == (name, loss))
-                for loss in LOSSES}
-        samples = [times(result.records) for result in best.values()]
-        interval = bootstrap(spread_of_p10, *samples, rng=lab.rng())
-        checks.append(at_most(f"largest / smallest p10 over losses, ({name})", spread_of_p10(*samples), 4, interval))
-        shown |= {f"({name}) {loss}": result.records for loss, result in best.items()}
-    for (point, lr), result in results.items():
-        summary = result.summary
-        data.append({"setting": point.setting, "loss": point.loss, "lr": lr, "p10": summary.to_dict()["p10"],
-                     "solved": summary.solved, "runs": summary.runs})
-    return Outcome(checks, data, times_plot(shown))
 
+    n = size(quick=20, full=30)
+    names = size(quick=["i", "xv"], full=["i", "iv", "xv"], label="settings")
+    runs = size(25)
+    max_steps = size(quick=3000, full=100_000)
 
-def fastest(results: Iterable[Result]) -> Result:
-    """The rate with the smallest 10th percentile."""
-    return min(results, key=lambda result: result.summary.p10)
+    spread = at_most("largest / smallest p10 over losses, ({setting})", 4)
+
+    def points(self) -> list[tuple[str, str, float]]:
+        """Settings, losses and rates."""
+        return list(itertools.product(self.names, LOSSES, RATES))
+
+    def work(self, lab: Lab) -> list[Result]:
+        return lab.sweep([Combination(name, self.n, 3, 32, loss=loss).setup(lr, self.max_steps)
+                          for name, loss, lr in self.points()], self.runs)
+
+    def fastest(self, got: list[Result]) -> dict[str, dict[str, Result]]:
+        """For each setting and loss, the rate with the smallest 10th percentile."""
+        found = dict(zip(self.points(), got, strict=True))
+        return {name: {loss: min((found[name, loss, lr] for lr in RATES), key=lambda result: result.summary.p10)
+                       for loss in LOSSES} for name in self.names}
+
+    def judge(self, got: list[Result]) -> Findings:
+        checks = []
+        for name, best in self.fastest(got).items():
+            samples = [times(result.records) for result in best.values()]
+            interval = bootstrap(spread_of_p10, *samples, rng=self.rng())
+            checks.append(self.spread(spread_of_p10(*samples), interval, setting=name))
+        data = [{"setting": name, "loss": loss, "lr": lr, "p10": result.summary.to_dict()["p10"],
+                 "solved": result.summary.solved, "runs": result.summary.runs}
+                for (name, loss, lr), result in zip(self.points(), got, strict=True)]
+        return Findings(checks, data)
+
+    def draw(self, got: list[Result]) -> Any:
+        return times_plot({f"({name}) {loss}": result.records
+                           for name, best in self.fastest(got).items() for loss, result in best.items()})
 
 
 def spread_of_p10(*samples: Floats) -> float:

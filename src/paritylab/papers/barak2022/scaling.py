@@ -11,9 +11,9 @@ import numpy as np
 from matplotlib.ticker import NullLocator
 
 from paritylab import MLP, SGD, Learner, Parity, Setup, plots
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Check, Outcome, at_least, between, holds
+from paritylab.claims import Check, Findings, Lab, Rule, Trial, at_least, between, claim, holds, size
+from paritylab.claims.rules import Condition
+from paritylab.claims.verdicts import Interval
 from paritylab.papers.barak2022 import settings
 from paritylab.papers.barak2022.common import FRESH_128, with_interval
 from paritylab.running.sweeps import Result
@@ -22,113 +22,201 @@ DEAR = ("iii", "v", "vi", "*iii")
 """Settings whose curves take hours on two cores; (ii) does at k >= 7 or n > 40."""
 LARGER = ", larger n"
 
+Chains = dict[str, list[Result]]
 
-@reproduces("barak2022.fig1-right")
-def power_of_n(lab: Lab) -> Outcome:
+
+class Wide(Trial):
+    """One network at rate 1."""
+
+    width = size(quick=10, full=100)
+    runs = size(quick=400, full=1000)
+
+    def curve(self, k: int, sizes: Sequence[int], max_steps: int) -> list[Setup]:
+        """Its Setups over n."""
+        learner = Learner(MLP(self.width), optimiser=SGD(1.0))
+        return [Setup(Parity(n, k), learner, replace(FRESH_128, max_steps=max_steps)) for n in sizes]
+
+
+@claim(
+    "barak2022.fig1-right",
+    where="Figure 1 (right)",
+    kind="empirical",
+    title="Median convergence time grows like a power of n",
+    statement="""For small instances the median number of steps to perfect accuracy increases polynomially in n with an
+    exponent that grows with k, far below exponential in n.""",
+    published="Straight lines on log-log axes; slope increases with k and stays O(k).",
+)
+class Fig1Right(Wide):
     """Median convergence times of a wide network against n, one line for each k."""
-    width = lab.pick("width", quick=10, full=100)
-    sizes = lab.pick("n", quick=[10, 15, 20, 25, 30], full=list(range(10, 31)))
-    degrees = lab.pick("k", quick=[2, 3], full=[2, 3, 4])
-    runs = lab.pick("runs", quick=400, full=1000)
-    protocol = replace(FRESH_128, max_steps=lab.pick("max_steps", quick=5000, full=100_000))
-    learner = Learner(MLP(width), optimiser=SGD(1.0))
-    curves = lab.chains({f"k = {k}": [Setup(Parity(n, k), learner, protocol) for n in sizes] for k in degrees}, runs)
-    lines = {name: Line(results, low=12) for name, results in curves.items()}
-    checks: list[Check] = []
-    for k, (name, line) in zip(degrees, lines.items(), strict=True):
-        checks.append(between(f"slope, {name}", line.slope[0], 0.3, 1.5 * k, line.slope[1]))
-        if k >= 3:
-            checks.append(at_least(f"log residual of exponential / of power law, {name}", line.preference[0], 0.0,
-                                   line.preference[1]))
-    checks.append(steeper([line.slope[0] for line in lines.values()], "slopes increase with k"))
-    return Outcome(checks, rows(curves), draw(curves, lines))
+
+    n = size(quick=[10, 15, 20, 25, 30], full=list(range(10, 31)))
+    degrees = size(quick=[2, 3], full=[2, 3, 4], label="k")
+    max_steps = size(quick=5000, full=100_000)
+
+    slope = between("slope, k = {k}", 0.3, "1.5 k")
+    power = at_least("log residual of exponential / of power law, k = {k}", 0.0)
+    increase = holds("slopes increase with k", "{slopes}")
+
+    def work(self, lab: Lab) -> Chains:
+        return lab.chains({f"k = {k}": self.curve(k, self.n, self.max_steps) for k in self.degrees}, self.runs)
+
+    def judge(self, got: Chains) -> Findings:
+        lines = {k: Line(got[f"k = {k}"], low=12) for k in self.degrees}
+        checks: list[Check] = []
+        for k, line in lines.items():
+            checks.append(self.slope(*line.slope, high=1.5 * k, k=k))
+            if k >= 3:
+                checks.append(self.power(*line.preference, k=k))
+        checks.append(steeper(self.increase, [line.slope[0] for line in lines.values()]))
+        return Findings(checks, rows(got))
+
+    def draw(self, got: Chains) -> Any:
+        return draw_curves(got, {name: Line(results, low=12, resamples=0) for name, results in got.items()})
 
 
-@reproduces("barak2022.fig2-right")
-def exponent_worsens(lab: Lab) -> Outcome:
+@claim(
+    "barak2022.fig2-right",
+    where="Figure 2 (right); Appendix C.2",
+    kind="empirical",
+    title="Power-law exponent worsens for larger n",
+    statement="With a fixed learning rate the local exponent alpha in t_c ~ n^alpha increases once n becomes large.",
+    published="log-log slope at the right end is larger than at the left end.",
+)
+class Fig2Right(Wide):
     """The same curves to larger n: the local exponent at the right end against that at the left end."""
-    width = lab.pick("width", quick=10, full=100)
-    sizes = {
-        2: lab.pick("n at k=2", quick=[], full=[*range(10, 101, 10), 150, 200]),
-        3: lab.pick("n at k=3", quick=[10, 14, 20, 28, 40], full=list(range(10, 101, 10)),
-                    standard=list(range(10, 71, 10))),
-    }
-    runs = lab.pick("runs", quick=400, full=1000)
-    protocol = replace(FRESH_128, max_steps=lab.pick("max_steps", quick=20_000, full=100_000))
-    learner = Learner(MLP(width), optimiser=SGD(1.0))
-    asked = {f"k = {k}": [Setup(Parity(n, k), learner, protocol) for n in values] for k, values in sizes.items()}
-    curves = lab.chains({name: setups for name, setups in asked.items() if setups}, runs)
-    results = reached(curves["k = 3"])
-    third = max(2, len(results) // 3)
-    left, right = Line(results[:third]), Line(results[-third:])
-    difference, ends = with_interval(right.slopes - left.slopes)
-    ratio, ratio_ends = with_interval(right.slopes / left.slopes)
-    checks = [
-        Check("slope(right) - slope(left)", difference, "> 0, with its interval", ends[0] > 0, ends),
-        at_least("slope(right) / slope(left)", ratio, 1.2, ratio_ends),
-    ]
-    numbers = {"slope(left)": left.slope[0], "slope(right)": right.slope[0]}
-    return Outcome(checks, rows(curves), draw(curves, {}), numbers)
+
+    n_of_pairs = size(quick=[], full=[*range(10, 101, 10), 150, 200], label="n at k=2")
+    n_of_triples = size(quick=[10, 14, 20, 28, 40], standard=list(range(10, 71, 10)), full=list(range(10, 101, 10)),
+                        label="n at k=3")
+    max_steps = size(quick=20_000, full=100_000)
+
+    grows = Rule("slope(right) - slope(left)", "> 0, with its interval")
+    by = at_least("slope(right) / slope(left)", 1.2)
+
+    def work(self, lab: Lab) -> Chains:
+        sizes = {2: self.n_of_pairs, 3: self.n_of_triples}
+        return lab.chains({f"k = {k}": self.curve(k, n, self.max_steps) for k, n in sizes.items() if n}, self.runs)
+
+    def judge(self, got: Chains) -> Findings:
+        results = reached(got["k = 3"])
+        third = max(2, len(results) // 3)
+        left, right = Line(results[:third]), Line(results[-third:])
+        difference, ends = with_interval(right.slopes - left.slopes)
+        checks = [self.grows(difference, passed=ends[0] > 0, interval=ends),
+                  self.by(*with_interval(right.slopes / left.slopes))]
+        numbers = {"slope(left)": left.slope[0], "slope(right)": right.slope[0]}
+        return Findings(checks, rows(got), numbers)
+
+    def draw(self, got: Chains) -> Any:
+        return draw_curves(got, {})
 
 
-@reproduces("barak2022.fig10-mlp")
-def scaling_of_mlps(lab: Lab) -> Outcome:
+class Settings(Trial):
+    """Settings of the paper, each at one rate, over n."""
+
+    degrees = size(quick=[2, 3], full=list(range(2, 9)), label="k")
+    runs = size(quick=400, full=1000)
+    max_steps = size(quick=4000, full=100_000)
+
+    r_squared = at_least("R^2 of ({setting}), k = {k}", 0.9)
+    increase = holds("slopes of ({setting}) increase with k", "{slopes}")
+
+    def chains(self, lab: Lab, rates: Mapping[str, float], degrees: Sequence[int], sizes: Sequence[int]) -> Chains:
+        """Sweeps over n for settings at these rates and for each degree."""
+        protocol = replace(FRESH_128, max_steps=self.max_steps)
+        asked: dict[str, list[Setup]] = {}
+        for name, lr in rates.items():
+            for k in degrees:
+                curve = [Setup(Parity(n, k), settings.barak2022(name, k, lr, 32), protocol) for n in sizes]
+                dear = name in DEAR or (name == "ii" and (k >= 7 or sizes[-1] > 40))
+                last = lab.reach(curve, self.runs) if dear else None
+                if last is not None and last < len(curve):
+                    lab.leave_out(f"({name}) k={k} from n={sizes[last]} on")
+                asked[f"({name}) k={k}"] = curve[:last]
+        return lab.chains({name: curve for name, curve in asked.items() if curve}, self.runs)
+
+    def straight(self, curves: Chains, names: Sequence[str]) -> list[Check]:
+        """R^2 of log median on log n over 10..25, and slopes that increase with k, for k = 2, 3, 4."""
+        checks: list[Check] = []
+        for name in names:
+            lines = {k: Line(curves[f"({name}) k={k}"], high=25) for k in self.degrees if k <= 4}
+            checks += [self.r_squared(*line.r_squared, setting=name, k=k) for k, line in lines.items()]
+            checks.append(steeper(self.increase, [line.slope[0] for line in lines.values()], setting=name))
+        return checks
+
+
+@claim(
+    "barak2022.fig10-mlp",
+    where="Figure 10 top row; Appendix D.1.7",
+    kind="empirical",
+    title="Fine scaling of median t_c for MLPs",
+    statement="""Median convergence times of the six MLP settings follow power laws in n for small n, with steeper
+    lines for larger k and upward bending at the right.""",
+    published="Near-linear on log-log axes; slope roughly proportional to k.",
+)
+class Fig10Mlp(Settings):
     """Median convergence times of MLPs with ReLU (rate 1) and z^k (rate 0.01) units against n."""
-    names = lab.pick("settings", quick=["i", "iv"], full=["i", "ii", "iii", "iv", "v", "vi"])
-    degrees = lab.pick("k", quick=[2, 3], full=list(range(2, 9)))
-    sizes = lab.pick("n", quick=[10, 15, 20, 25], full=list(range(10, 41)))
-    runs = lab.pick("runs", quick=400, full=1000)
-    most = lab.pick("max_steps", quick=4000, full=100_000)
-    curves = setting_curves(lab, {name: 1.0 if name in ("i", "ii", "iii") else 0.01 for name in names}, degrees, sizes,
-                            runs, most)
-    checks = straight(curves, [name for name in names if name in ("i", "ii", "iv")], degrees)
-    if "ii" in names:
-        slope, interval = Line(curves["(ii) k=3"], high=25).slope
-        checks.append(between("slope of (ii), k = 3", slope, 1.0, 4.0, interval))
-    if max(sizes) >= 40:
-        checks += [bends(name, curves[f"({name}) k=3"]) for name in names if name in ("i", "ii", "iv")]
-    return Outcome(checks, rows(curves), draw_panels(curves))
+
+    names = size(quick=["i", "iv"], full=["i", "ii", "iii", "iv", "v", "vi"], label="settings")
+    n = size(quick=[10, 15, 20, 25], full=list(range(10, 41)))
+
+    slope = between("slope of (ii), k = 3", 1.0, 4.0, only=("standard", "full"))
+    bends = at_least("slope over n = 30..40 - slope over 10..20, ({setting}) k = 3", 0.0, only=("standard", "full"))
+
+    def work(self, lab: Lab) -> Chains:
+        rates = {name: 1.0 if name in ("i", "ii", "iii") else 0.01 for name in self.names}
+        return self.chains(lab, rates, self.degrees, self.n)
+
+    def judge(self, got: Chains) -> Findings:
+        names = [name for name in self.names if name in ("i", "ii", "iv")]
+        checks = self.straight(got, names)
+        if self.size != "quick":
+            checks.append(self.slope(*Line(got["(ii) k=3"], high=25).slope))
+            checks += [self.bends(*steepening(got[f"({name}) k=3"]), setting=name) for name in names]
+        return Findings(checks, rows(got))
+
+    def draw(self, got: Chains) -> Any:
+        return draw_panels(got)
 
 
-@reproduces("barak2022.fig10-misc")
-def scaling_of_others(lab: Lab) -> Outcome:
+@claim(
+    "barak2022.fig10-misc",
+    where="Figure 10 bottom row; Appendix D.1.7",
+    kind="empirical",
+    title="Fine scaling for single neurons, Transformer, PolyNet and larger n",
+    statement="""The same scaling picture holds for a width-1 oscillating-polynomial MLP, a sinusoidal neuron, a
+    Transformer and a PolyNet, and the two larger-n panels show the exponent growing.""",
+    published="Power laws at small n.",
+)
+class Fig10Misc(Settings):
     """Median convergence times of single neurons and PolyNets against n, and of two MLPs at larger n."""
-    names = lab.pick("settings", quick=["xv", "xiv"], standard=["viii", "xiv", "xv"],
-                     full=["viii", "xiv", "*iii", "xv"])
-    degrees = lab.pick("k", quick=[2, 3], full=list(range(2, 9)))
-    sizes = lab.pick("n", quick=[10, 15, 20, 25, 30], full=list(range(10, 41)))
-    runs = lab.pick("runs", quick=400, full=1000)
-    most = lab.pick("max_steps", quick=4000, full=100_000)
-    rates = {"viii": 0.01, "xiv": lab.pick("rate of (xiv)", quick=0.05, full=0.01), "*iii": 3e-4, "xv": 0.05}
-    curves = setting_curves(lab, {name: rates[name] for name in names}, degrees, sizes, runs, most)
-    larger = lab.pick("larger n", quick=[], full=[*range(50, 101, 10), 150, 200])
-    if larger:
-        wide = setting_curves(lab, {"ii": 1.0, "v": 0.01}, [2, 3, 4], larger, runs, most)
-        curves |= {f"{name}{LARGER}": results for name, results in wide.items()}
-    checks = straight(curves, ["xv", "xiv"], degrees)
-    slope, interval = Line(curves["(xv) k=3"], high=25).slope
-    checks.append(between("slope of (xv), k = 3", slope, 0.5, 3.0, interval))
-    return Outcome(checks, rows(curves), draw_panels(curves))
+
+    names = size(quick=["xv", "xiv"], standard=["viii", "xiv", "xv"], full=["viii", "xiv", "*iii", "xv"],
+                 label="settings")
+    n = size(quick=[10, 15, 20, 25, 30], full=list(range(10, 41)))
+    larger_n = size(quick=[], full=[*range(50, 101, 10), 150, 200], label="larger n")
+    sinusoid_rate = size(quick=0.05, full=0.01, label="rate of (xiv)")
+
+    slope = between("slope of (xv), k = 3", 0.5, 3.0)
+
+    def work(self, lab: Lab) -> tuple[Chains, Chains]:
+        rates = {"viii": 0.01, "xiv": self.sinusoid_rate, "*iii": 3e-4, "xv": 0.05}
+        curves = self.chains(lab, {name: rates[name] for name in self.names}, self.degrees, self.n)
+        return curves, self.chains(lab, {"ii": 1.0, "v": 0.01}, [2, 3, 4], self.larger_n) if self.larger_n else {}
+
+    def curves(self, got: tuple[Chains, Chains]) -> Chains:
+        return got[0] | {f"{name}{LARGER}": results for name, results in got[1].items()}
+
+    def judge(self, got: tuple[Chains, Chains]) -> Findings:
+        curves = self.curves(got)
+        checks = [*self.straight(curves, ["xv", "xiv"]), self.slope(*Line(curves["(xv) k=3"], high=25).slope)]
+        return Findings(checks, rows(curves))
+
+    def draw(self, got: tuple[Chains, Chains]) -> Any:
+        return draw_panels(self.curves(got))
 
 
 # --- curves over n ------------------------------------------------------------------------------------------
-
-
-def setting_curves(
-    lab: Lab, rates: Mapping[str, float], degrees: Sequence[int], sizes: Sequence[int], runs: int, max_steps: int
-) -> dict[str, list[Result]]:
-    """Sweeps over n for settings at these rates and for each degree."""
-    protocol = replace(FRESH_128, max_steps=max_steps)
-    asked: dict[str, list[Setup]] = {}
-    for name, lr in rates.items():
-        for k in degrees:
-            curve = [Setup(Parity(n, k), settings.barak2022(name, k, lr, 32), protocol) for n in sizes]
-            dear = name in DEAR or (name == "ii" and (k >= 7 or sizes[-1] > 40))
-            last = lab.reach(curve, runs) if dear else None
-            if last is not None and last < len(curve):
-                lab.leave_out(f"({name}) k={k} from n={sizes[last]} on")
-            asked[f"({name}) k={k}"] = curve[:last]
-    return lab.chains({name: curve for name, curve in asked.items() if curve}, runs)
 
 
 def reached(results: Sequence[Result]) -> list[Result]:
@@ -179,28 +267,15 @@ class Line:
             return with_interval(0.5 * np.log(self._fit(self.n)[1] / self._fit(np.log(self.n))[1]))
 
 
-def straight(curves: Mapping[str, Sequence[Result]], names: Sequence[str], degrees: Sequence[int]) -> list[Check]:
-    """R^2 of log median on log n over 10..25, and slopes that increase with k, for k = 2, 3, 4."""
-    checks: list[Check] = []
-    for name in names:
-        lines = {k: Line(curves[f"({name}) k={k}"], high=25) for k in degrees if k <= 4}
-        for k, line in lines.items():
-            value, interval = line.r_squared
-            checks.append(at_least(f"R^2 of ({name}), k = {k}", value, 0.9, interval))
-        checks.append(steeper([line.slope[0] for line in lines.values()], f"slopes of ({name}) increase with k"))
-    return checks
-
-
-def steeper(slopes: Sequence[float], name: str) -> Check:
+def steeper(rule: Condition, slopes: Sequence[float], **fields: str) -> Check:
     truth = None if np.isnan(slopes).any() else bool(np.all(np.diff(slopes) > 0))
-    return holds(name, truth, " < ".join(f"{slope:.2f}" for slope in slopes))
+    return rule(truth, slopes=" < ".join(f"{slope:.2f}" for slope in slopes), **fields)
 
 
-def bends(name: str, results: Sequence[Result]) -> Check:
-    """Whether the local slope over n = 30..40 is at least that over 10..20."""
+def steepening(results: Sequence[Result]) -> tuple[float, Interval]:
+    """The local slope over n = 30..40 less that over 10..20."""
     left, right = Line(results, 10, 20), Line(results, 30, 40)
-    value, interval = with_interval(right.slopes - left.slopes)
-    return at_least(f"slope over n = 30..40 - slope over 10..20, ({name}) k = 3", value, 0.0, interval)
+    return with_interval(right.slopes - left.slopes)
 
 
 def rows(curves: Mapping[str, Sequence[Result]]) -> list[dict[str, Any]]:
@@ -218,11 +293,11 @@ def series(results: Sequence[Result]) -> plots.Series:
                         [s.median_interval[0] for s in summaries], [s.median_interval[1] for s in summaries])
 
 
-def draw(curves: Mapping[str, Sequence[Result]], lines: Mapping[str, Line]) -> Any:
+def draw_curves(curves: Mapping[str, Sequence[Result]], lines: Mapping[str, Line]) -> Any:
     laws = {}
     for name, line in lines.items():
         if len(line.n) > 1:
-            slope, ends = line.slope[0], line.n[[0, -1]]
+            slope, ends = line.slopes[0], line.n[[0, -1]]
             law = np.exp(line.y[0].mean() + slope * (np.log(ends) - np.log(line.n).mean()))
             laws[f"{name}: $n^{{{slope:.2f}}}$"] = (ends, law)
     return plots.scaling_plot({name: series(results) for name, results in curves.items()}, "input bits n",

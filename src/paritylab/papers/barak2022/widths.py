@@ -11,80 +11,142 @@ import numpy as np
 
 from paritylab import MLP, SGD, Learner, Parity, Setup, plots
 from paritylab.baselines.search import RandomSearch
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Check, Outcome, at_least, at_most, between, holds
+from paritylab.claims import Check, Findings, Lab, Rule, Trial, at_least, at_most, between, claim, holds, size
 from paritylab.papers.barak2022.common import FRESH_128, with_interval
 from paritylab.running.sweeps import Result
 from paritylab.statistics import percentile
 
+GRID = [*range(1, 11), *(m * 10**e for e in range(1, 7) for m in (1, 3) if m * 10**e > 10)]
 
-@reproduces("barak2022.fig4-left")
-def diminishing_returns(lab: Lab) -> Outcome:
+Swept = tuple[list[Result], list[Result]]
+"""Narrow and wide networks."""
+
+
+class Widths(Trial):
+    """Convergence times on (n, 3) against the width, at batch 128 and rate 0.1."""
+
+    smallest = size(quick=3, full=1, label="smallest width")
+    largest = size(quick=300, full=3_000_000, label="largest width")
+    narrow_runs = size(quick=100, full=1000, label="runs up to width 1000")
+    wide_runs = size(quick=100, standard=50, full=1000, label="runs above width 1000")
+    max_steps = size(quick=4000, full=100_000)
+
+    flat = between("slope of log median on log width from {first} to {last}, n = {n}", -0.15, 0.15)
+
+    def setup(self, n: int, width: int) -> Setup:
+        """Networks with fewer units than k can only do better than chance: 55 % on ten batches in a row counts."""
+        exact = replace(FRESH_128, max_steps=self.max_steps)
+        weak = replace(exact, threshold=0.55, consecutive=10)
+        learner = Learner(MLP(width), optimiser=SGD(0.1), batch=128)
+        return Setup(Parity(n, 3), learner, exact if width >= 3 else weak)
+
+    def sweeps(self, lab: Lab, sizes: Sequence[int]) -> Swept:
+        """All widths for each n, those above 10^4 as far as they can be had."""
+        narrow: list[Setup] = []
+        wide: list[Setup] = []
+        for n in sizes:
+            for width in (width for width in GRID if self.smallest <= width <= self.largest):
+                setup = self.setup(n, width)
+                if width > 10_000 and not lab.affords(setup, self.wide_runs):
+                    lab.leave_out(f"width {width}, n={n}")
+                else:
+                    (narrow if width <= 1000 else wide).append(setup)
+        return lab.sweep(narrow, self.narrow_runs), lab.sweep(wide, self.wide_runs)
+
+    def by_width(self, got: Swept) -> dict[int, dict[int, Result]]:
+        """For each n, the results by width."""
+        found: dict[int, dict[int, Result]] = {}
+        for result in (*got[0], *got[1]):
+            found.setdefault(result.setup.problem.n, {})[result.setup.learner.network.widths[0]] = result
+        return found
+
+    def flatness(self, results: Mapping[int, Result], n: int) -> Check:
+        """The slope of log median on log width over widths from 100 (or 30 in a small trial) to 10^5."""
+        smallest = 100 if max(results) > 300 else 30
+        widths = [width for width in results if smallest <= width <= 100_000]
+        y = np.log([medians(results, width) for width in widths])
+        slope = float(np.polyfit(np.log(widths), y, 1)[0]) if np.isfinite(y).all() and len(widths) > 1 else None
+        return self.flat(slope, first=widths[0], last=widths[-1], n=n)
+
+    def draw(self, got: Swept) -> Any:
+        return draw_widths(self.by_width(got))
+
+
+@claim(
+    "barak2022.fig4-left",
+    where="Figure 4 (left); Appendix C.4",
+    kind="empirical",
+    title="Width gives diminishing returns, not parallel speed-up",
+    statement="""On (40,3) parity the success time stops improving as the hidden width grows, whereas r independent
+    copies of random search would be r times faster.""",
+    published="Median flat (within a factor 2-3) for r >= 30; interquartile range shrinks with r.",
+)
+class Fig4Left(Widths):
     """Convergence times on (40, 3) against the hidden width, beside as many copies of random search."""
-    n = lab.pick("n", quick=20, full=40)
-    largest = lab.pick("largest width", quick=300, full=3_000_000)
-    results = by_width(lab, [n], largest)[n]
-    widths = [width for width in results if width >= 3]
-    low, middle, high = (nearest(widths, w) for w in (10, 1000, 100_000))
-    spreads = {width: resampled_spread(results[width], seed=width) for width in (low, middle)}
-    difference, ends = with_interval(spreads[low] - spreads[middle])
-    checks = [
-        *(at_most(f"median at width {a} / median at width {b}", medians(results, a) / medians(results, b), bound)
-          for a, b, bound in ((low, middle, 4), (middle, high, 2)) if a < b),
-        flat(results, n),
-        Check(f"IQR/median at width {low} - at width {middle}", difference, "> 0, with its interval", ends[0] > 0,
-              ends),
-    ]
-    return Outcome(checks, width_rows({n: results}), draw_widths({n: results}))
 
+    n = size(quick=20, full=40)
 
-@reproduces("barak2022.fig14")
-def widths_at_three_sizes(lab: Lab) -> Outcome:
-    """The width experiment for n = 30, 40, 50."""
-    sizes = lab.pick("n", quick=[20, 30], full=[30, 40, 50])
-    largest = lab.pick("largest width", quick=300, full=3_000_000)
-    everything = by_width(lab, sizes, largest)
-    checks: list[Check] = []
-    for n, results in everything.items():
-        widths = [width for width in results if width >= 3]
-        low, middle, high = (nearest(widths, w) for w in (10, 1000, 100_000))
-        tails = {width: percentile(r.records.t_c, r.records.status, 95, r.records.steps) / r.summary.median
-                 for width, r in results.items() if width in (low, middle)}
-        checks += [
-            flat(results, n),
-            holds(f"95 % quantile / median at width {middle} below that at {low}, n = {n}", tails[middle] < tails[low],
-                  f"< {tails[low]:.3g}", tails[middle]),
-            at_least(f"smallest t_c / median at width {high}, n = {n}",
-                     results[high].summary.fastest / results[high].summary.median, 0.3),
+    narrow_gain = at_most("median at width {a} / median at width {b}", 4)
+    wide_gain = at_most("median at width {a} / median at width {b}", 2, only=("standard", "full"))
+    spread = Rule("IQR/median at width {a} - at width {b}", "> 0, with its interval")
+
+    def work(self, lab: Lab) -> Swept:
+        return self.sweeps(lab, [self.n])
+
+    def judge(self, got: Swept) -> Findings:
+        found = self.by_width(got)
+        results = found[self.n]
+        low, middle, high = named_widths(results)
+        spreads = {width: resampled_spread(results[width], seed=width) for width in (low, middle)}
+        difference, ends = with_interval(spreads[low] - spreads[middle])
+        checks = [
+            *(rule(medians(results, a) / medians(results, b), a=a, b=b)
+              for a, b, rule in ((low, middle, self.narrow_gain), (middle, high, self.wide_gain)) if a < b),
+            self.flatness(results, self.n),
+            self.spread(difference, passed=ends[0] > 0, interval=ends, a=low, b=middle),
         ]
-    return Outcome(checks, width_rows(everything), draw_widths(everything))
+        return Findings(checks, width_rows(found))
 
 
-def by_width(lab: Lab, sizes: Sequence[int], largest: int) -> dict[int, dict[int, Result]]:
-    """Convergence times on (n, 3) for each n and width, at batch 128 and rate 0.1.
+@claim(
+    "barak2022.fig14",
+    where="Figure 14; Appendix C.4",
+    kind="empirical",
+    title="Width experiment for n = 30, 40, 50",
+    statement="""The width plateau of Figure 4-left holds for three input sizes, with the upper tail of t_c shrinking
+    as r grows; under-parameterised nets (r < 3) only reach a weak-learning threshold.""",
+    published="Boxes (IQR) flat for large r, whiskers +-1.5 IQR, minima never near 1.",
+)
+class Fig14(Widths):
+    """The width experiment for n = 30, 40, 50."""
 
-    Networks with fewer units than k can only do better than chance: 55 % on ten batches in a row counts for them.
-    """
-    smallest = lab.pick("smallest width", quick=3, full=1)
-    grid = [*range(1, 11), *(m * 10**e for e in range(1, 7) for m in (1, 3) if m * 10**e > 10)]
-    widths = [width for width in grid if smallest <= width <= largest]
-    narrow, wide = (lab.pick(f"runs {which} width 1000", quick=100, standard=standard, full=1000)
-                    for which, standard in (("up to", 1000), ("above", 50)))
-    most = lab.pick("max_steps", quick=4000, full=100_000)
-    exact = replace(FRESH_128, max_steps=most)
-    weak = replace(exact, threshold=0.55, consecutive=10)
-    learners = {width: Learner(MLP(width), optimiser=SGD(0.1), batch=128) for width in widths}
-    asked = [(n, width) for n in sizes for width in widths]
-    setups = {at: Setup(Parity(at[0], 3), learners[at[1]], exact if at[1] >= 3 else weak) for at in asked}
-    for n, width in asked.copy():
-        if width > 10_000 and not lab.affords(setups[n, width], wide):
-            lab.leave_out(f"width {width}, n={n}")
-            asked.remove((n, width))
-    found: dict[tuple[int, int], Result] = {}
-    for runs, chosen in ((narrow, [at for at in asked if at[1] <= 1000]), (wide, [at for at in asked if at[1] > 1000])):
-        found |= zip(chosen, lab.sweep([setups[at] for at in chosen], runs), strict=True)
-    return {n: {width: found[n, width] for width in widths if (n, width) in found} for n in sizes}
+    n = size(quick=[20, 30], full=[30, 40, 50])
+
+    tails = holds("95 % quantile / median at width {middle} below that at {narrow}, n = {n}", "< {tail:.3g}")
+    soonest = at_least("smallest t_c / median at width {width}, n = {n}", 0.3)
+
+    def work(self, lab: Lab) -> Swept:
+        return self.sweeps(lab, self.n)
+
+    def judge(self, got: Swept) -> Findings:
+        found = self.by_width(got)
+        checks: list[Check] = []
+        for n, results in found.items():
+            low, middle, high = named_widths(results)
+            tails = {width: percentile(r.records.t_c, r.records.status, 95, r.records.steps) / r.summary.median
+                     for width, r in results.items() if width in (low, middle)}
+            checks += [
+                self.flatness(results, n),
+                self.tails(tails[middle] < tails[low], tails[middle], middle=middle, narrow=low, n=n, tail=tails[low]),
+                self.soonest(results[high].summary.fastest / results[high].summary.median, width=high, n=n),
+            ]
+        return Findings(checks, width_rows(found))
+
+
+def named_widths(results: Mapping[int, Result]) -> list[int]:
+    """The widths nearest to those that the rules name: 10, 1000 and 10^5."""
+    widths = [width for width in results if width >= 3]
+    return [nearest(widths, wanted) for wanted in (10, 1000, 100_000)]
 
 
 def nearest(widths: Sequence[int], wanted: int) -> int:
@@ -94,15 +156,6 @@ def nearest(widths: Sequence[int], wanted: int) -> int:
 
 def medians(results: Mapping[int, Result], width: int) -> float:
     return results[width].summary.median
-
-
-def flat(results: Mapping[int, Result], n: int) -> Check:
-    """The slope of log median on log width over widths from 100 (or 30 in a small trial) to 10^5."""
-    smallest = 100 if max(results) > 300 else 30
-    widths = [width for width in results if smallest <= width <= 100_000]
-    y = np.log([medians(results, width) for width in widths])
-    slope = float(np.polyfit(np.log(widths), y, 1)[0]) if np.isfinite(y).all() and len(widths) > 1 else None
-    return between(f"slope of log median on log width from {widths[0]} to {widths[-1]}, n = {n}", slope, -0.15, 0.15)
 
 
 def resampled_spread(result: Result, resamples: int = 2000, seed: int = 0) -> np.ndarray:

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
+from numpy.typing import ArrayLike
 
 from paritylab import SGD, LeakyParity, Learner, Protocol, Setup
+from paritylab.claims import Check, Lab, Trial, rng
 from paritylab.claims.intervals import proportion
-from paritylab.claims.lab import Lab
-from paritylab.claims.verdicts import Check, at_least
+from paritylab.claims.rules import Bounds
+from paritylab.engines.curves import Curves
 from paritylab.theory.leaky import Floats, Leaky
 from paritylab.theory.leaky_network import LeakyNet, pattern_errors
 
 POINTS = 10
 """Errors are measured at so many equal distances along a run, and at its start."""
+Row = dict[str, Any]
+
+
+class Exact(Trial):
+    """A trial that has nothing trained and takes no time."""
+
+    def work(self, lab: Lab) -> None:
+        return None
 
 
 def practical(n: int, k: int, pairs: int, leak: float = 0.5, rate: float = 0.1, frozen: bool = False) -> Setup:
@@ -25,28 +38,46 @@ def practical(n: int, k: int, pairs: int, leak: float = 0.5, rate: float = 0.1, 
     return Setup(LeakyParity(n, k, leak=leak), learner, Protocol(eval_size=1024))
 
 
-def trained(lab: Lab, setup: Setup, steps: int, seeds: int) -> list[dict[str, Any]]:
-    """Errors on D_A and its uniform half along each run, over all patterns on A with 2000 completions each."""
-    curves = lab.curves(setup, steps, steps // POINTS, seeds, weights=True)
-    problem = setup.problem
-    sizes = Leaky(problem.n, problem.degree, problem.leak)
-    rows = []
-    for seed in range(seeds):
-        for point, step in enumerate(curves.steps):
-            params = jax.tree.map(lambda leaf, seed=seed, point=point: leaf[seed, point], curves.weights)
-            error, uniform = pattern_errors(params, sizes, lab.rng(2, problem.n, problem.degree, seed))
-            rows.append({"n": problem.n, "k": problem.degree, "leak": problem.leak, "seed": seed, "step": int(step),
-                         "error": float(error), "uniform error": float(uniform)})
-    return rows
+@dataclass(frozen=True)
+class Trained:
+    """Training curves of Setups, with weights."""
+
+    setups: Sequence[Setup]
+    curves: Sequence[Curves]
+    seed: int
+
+    @functools.cached_property
+    def rows(self) -> list[list[Row]]:
+        """For each Setup its errors on D_A and its uniform half along each run.
+
+        They are over all patterns on A with 2000 completions each.
+        """
+        return [self._errors(setup, curves) for setup, curves in zip(self.setups, self.curves, strict=True)]
+
+    def _errors(self, setup: Setup, curves: Curves) -> list[Row]:
+        problem = setup.problem
+        sizes = Leaky(problem.n, problem.degree, problem.leak)
+        rows: list[Row] = []
+        for seed in range(len(curves.accuracy)):
+            for point, step in enumerate(curves.steps):
+                params = jax.tree.map(lambda leaf, seed=seed, point=point: leaf[seed, point], curves.weights)
+                error, uniform = pattern_errors(params, sizes, rng(self.seed, 2, problem.n, problem.degree, seed))
+                rows.append({"n": problem.n, "k": problem.degree, "leak": problem.leak, "seed": seed,
+                             "step": int(step), "error": float(error), "uniform error": float(uniform)})
+        return rows
 
 
-def best(rows: list[dict[str, Any]], name: str = "error") -> Floats:
+def train(lab: Lab, setups: Sequence[Setup], steps: int, seeds: int) -> Trained:
+    """Runs of these Setups, recorded alike."""
+    return Trained(setups, lab.curves_each(setups, steps, steps // POINTS, seeds, weights=True), lab.seed)
+
+
+def best(rows: list[Row], name: str = "error") -> Floats:
     """The smallest error of each seed along its run: the theorem is about the best iterate."""
     seeds = sorted({row["seed"] for row in rows})
     return np.array([min(row[name] for row in rows if row["seed"] == seed) for seed in seeds])
 
 
-def share(name: str, flags: Any, bound: float) -> Check:
-    """At least this share of the flags is set, with its Clopper-Pearson interval."""
-    value, interval = proportion(int(np.sum(flags)), len(flags))
-    return at_least(name, value, bound, interval)
+def share(rule: Bounds, flags: ArrayLike, **fields: Any) -> Check:
+    """A rule for the share of the flags that are set, with its Clopper-Pearson interval."""
+    return rule(*proportion(int(np.sum(flags)), np.size(flags)), **fields)

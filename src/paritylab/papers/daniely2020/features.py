@@ -2,53 +2,108 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from paritylab import plots
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Check, Outcome, at_least, at_most, between, holds
+from paritylab.claims import (
+    Check,
+    Findings,
+    Lab,
+    Trial,
+    at_least,
+    at_most,
+    between,
+    claim,
+    computation,
+    holds,
+    rng,
+    size,
+)
+from paritylab.papers.daniely2020.common import Row
 from paritylab.papers.daniely2020.first_step import lowest
 from paritylab.plots import Series
+from paritylab.running.keeping import Arrays
 from paritylab.theory import leaky, leaky_features, leaky_flow
-from paritylab.theory.leaky import Leaky
+from paritylab.theory.leaky import Floats, Leaky
 
 # --- Lemmas 8 and 9 -------------------------------------------------------------------------------------------------
 
 
-@reproduces("daniely2020.lemma8-9")
-def every_bump(lab: Lab) -> Outcome:
+@claim(
+    "daniely2020.lemma8-9",
+    where="Lemmas 8 and 9",
+    kind="theory",
+    title="Good neurons realise every bump psi_r",
+    statement="""For each r in {-k,...,k} step 2 the rescaled post-step neuron approximates relu(-sign(r) z + |r|), z =
+    sqrt(n) sum_A x, within eps with probability at least eps/(8 k^2) over u (and eps/(112 k^2.5) over w and u).""",
+    published="shares above the bounds",
+)
+class Lemma89(Trial):
     """How many units are within eps of psi_r after the first step: among good ones, and among all; for every r."""
-    degrees = lab.pick("k", quick=[3, 5, 7], full=[3, 5, 7])
-    sizes = lab.pick("n", quick=[1001, 10_001], full=[1001, 10_001])
-    draws = lab.pick("draws", quick=100_000, full=100_000)
-    checks: list[Check] = []
-    data: list[dict[str, Any]] = []
-    for k, n in itertools.product(degrees, sizes):
-        problem = Leaky(n, k)
-        units, u = leaky.draw_units(problem, draws, lab.rng(8, n, k))
-        good = np.flatnonzero(leaky.good(problem, units))
-        chosen = leaky.Units(units.plus[good], units.minus[good], units.others[good])
-        alpha = leaky.first_gradient(problem, chosen).relevant
-        for r in problem.values.tolist():
-            distance = leaky_features.bump_distance(problem, r, alpha, u[good])
-            for eps in (0.1 * k, 0.5):
-                near = int(np.sum(distance <= eps))
-                name = f"r = {r}, eps = {eps:g}, n = {n}, k = {k}"
-                bounds = eps / (8 * k**2), eps / (112 * k**2.5)
-                surely = lowest(near, len(good)), lowest(near, draws)
-                checks += [at_least(f"share of good units near psi_r, 99 % confidence, {name}", surely[0], bounds[0]),
-                           at_least(f"share of all units near psi_r, 99 % confidence, {name}", surely[1], bounds[1])]
-                exact = float(leaky_features.bump_chance(problem, r, alpha, eps).mean())
-                data.append({"n": n, "k": k, "r": r, "eps": eps, "of good": near / len(good), "of all": near / draws,
-                             "exact of good": exact, "Lemma 8": bounds[0], "Lemma 9": bounds[1]})
-    return Outcome(checks, data, draw_bumps(data, max(sizes)))
+
+    k = size([3, 5, 7])
+    n = size([1001, 10_001])
+    draws = size(100_000)
+
+    good = at_least("share of good units near psi_r, 99 % confidence, r = {r}, eps = {eps:g}, n = {n}, k = {k}",
+                    "eps / (8 k^2)")
+    all_ = at_least("share of all units near psi_r, 99 % confidence, r = {r}, eps = {eps:g}, n = {n}, k = {k}",
+                    "eps / (112 k^2.5)")
+
+    @property
+    def points(self) -> list[tuple[int, int]]:
+        return list(itertools.product(self.k, self.n))
+
+    def work(self, lab: Lab) -> list[Arrays]:
+        asked = [{"n": n, "k": k, "draws": self.draws, "eps": list(distances(k))} for k, n in self.points]
+        return lab.compute_each(near_bumps, asked)
+
+    def judge(self, got: list[Arrays]) -> Findings:
+        checks: list[Check] = []
+        for row, (near, good) in zip(rows := self.rows(got), self.counts(got), strict=True):
+            where = {name: row[name] for name in ("r", "eps", "n", "k")}
+            checks += [self.good(lowest(near, good), low=row["Lemma 8"], **where),
+                       self.all_(lowest(near, self.draws), low=row["Lemma 9"], **where)]
+        return Findings(checks, rows)
+
+    def draw(self, got: list[Arrays]) -> Any:
+        return draw_bumps(self.rows(got), max(self.n))
+
+    def counts(self, got: list[Arrays]) -> list[tuple[int, int]]:
+        """For each row how many units are near the bump, and how many are good."""
+        return [(int(near), int(arrays["good"])) for arrays in got for near in arrays["near"].ravel()]
+
+    def rows(self, got: list[Arrays]) -> list[Row]:
+        places = [(n, k, r, eps) for k, n in self.points for r in Leaky(n, k).values.tolist() for eps in distances(k)]
+        exact = [float(value) for arrays in got for value in arrays["exact"].ravel()]
+        return [{"n": n, "k": k, "r": r, "eps": eps, "of good": near / good, "of all": near / self.draws,
+                 "exact of good": chance, "Lemma 8": eps / (8 * k**2), "Lemma 9": eps / (112 * k**2.5)}
+                for (n, k, r, eps), (near, good), chance in zip(places, self.counts(got), exact, strict=True)]
+
+
+def distances(k: int) -> tuple[float, float]:
+    """The eps that are tried."""
+    return 0.1 * k, 0.5
+
+
+@computation
+def near_bumps(seed: int, n: int, k: int, draws: int, eps: list[float]) -> dict[str, Any]:
+    """How many drawn units are good; for each r and eps, how many of them are near psi_r, and the exact share."""
+    problem = Leaky(n, k)
+    units, u = leaky.draw_units(problem, draws, rng(seed, 8, n, k))
+    good = np.flatnonzero(leaky.good(problem, units))
+    chosen = leaky.Units(units.plus[good], units.minus[good], units.others[good])
+    alpha = leaky.first_gradient(problem, chosen).relevant
+    bumps = problem.values.tolist()
+    apart = [leaky_features.bump_distance(problem, r, alpha, u[good]) for r in bumps]
+    return {"good": len(good), "near": [[np.sum(distance <= most) for most in eps] for distance in apart],
+            "exact": [[leaky_features.bump_chance(problem, r, alpha, most).mean() for most in eps] for r in bumps]}
 
 
 @plots.styled
@@ -74,52 +129,87 @@ def draw_bumps(data: Sequence[dict[str, Any]], n: int) -> Any:
 # --- Lemma 10 -------------------------------------------------------------------------------------------------------
 
 
-@reproduces("daniely2020.lemma10")
-def small_separators(lab: Lab) -> Outcome:
+@claim(
+    "daniely2020.lemma10",
+    where="Lemma 10",
+    kind="theory",
+    title="A low-norm separator on the learned features exists",
+    statement="After the first step some u* with ||u*|| <= B k^5/sqrt q separates with margin 1.",
+    published="""unique solution: |c_r| = 2 for |r| < k and 1.5 (k = 3 mod 4) or 0.5 (k = 1 mod 4) at |r| = k, sign
+    -(-1)^((k-r)/2); the printed weights 1, 2, 2.5 do not reproduce the parity""",
+)
+class Lemma10(Trial):
     """The weights of the bumps that make the parity, and the smallest separators on features after the exact step."""
-    n = lab.pick("n", quick=301, full=1001)
-    degrees = lab.pick("k of the separators", quick=[3], full=[3, 5])
-    widths = lab.pick("q", quick=[125, 250, 500], full=[500, 2000, 8000])
-    points = lab.pick("points", quick=1000, full=4000)
-    seeds = lab.pick("seeds", quick=2, full=5)
-    checks: list[Check] = []
-    data: list[dict[str, Any]] = []
-    for k in (3, 5, 7, 9, 11):
-        labels = Leaky(k + 1, k).labels
-        found, printed = (float(np.abs(leaky_features.bump_sum(k, leaky_features.bump_coefficients(k, as_printed))
-                                       - labels).max()) for as_printed in (False, True))
-        checks += [at_most(f"residual of the corrected weights, k = {k}", found, 1e-9),
-                   holds(f"residual of the printed weights, k = {k}", printed > 1, "> 1", printed)]
-        data.append({"k": k, "residual": found, "residual as printed": printed})
-    curves: dict[str, Series] = {}
-    laws: dict[str, tuple[Any, Any]] = {}
-    for k in degrees:
-        problem = Leaky(n, k)
-        norms = np.array([[
-            lab.kept_old("separator", {"n": n, "k": k, "q": q, "points": points, "seed": seed},
-                     partial(separator, problem, q, points, lab.rng(10, k, q, seed)))["norm"]
-            for seed in range(seeds)] for q in widths])
-        separated = np.isfinite(norms[-1])
-        checks.append(at_least(f"share of seeds with a separator, q = {widths[-1]}, k = {k}", float(separated.mean()),
-                               0.8))
-        middle = np.median(norms, axis=1)
-        slope = float(np.polyfit(np.log(widths), np.log(middle), 1)[0]) if np.isfinite(middle).all() else None
-        checks.append(between(f"slope of log median |u| on log q, k = {k}", slope, -0.7, -0.3))
-        curves[f"k = {k}"] = Series(widths, middle, norms.min(1), norms.max(1))
-        limit = leaky_flow.separator_norm(problem, leaky_flow.limit(problem).kernel)
-        laws["_" * len(laws) + "limit of many units, no noise"] = (widths, [math.sqrt(limit / 2 / q) for q in widths])
-        data += [{"k": k, "n": n, "q": q, "seed": seed, "norm": float(norm), "limit": math.sqrt(limit / 2 / q)}
-                 for q, row in zip(widths, norms, strict=True) for seed, norm in enumerate(row)]
-    figure = plots.scaling_plot(curves, "pairs of units q", "smallest $|u|$ with margin 1", laws)
-    theorem = leaky_flow.separator_norm(Leaky(7**10, 7), leaky_flow.limit(Leaky(7**10, 7)).kernel)
-    numbers = {"sqrt(q) |u*| / k^5, k = 7, n = 7^10, q -> infinity": math.sqrt(theorem / 2) / 7**5}
-    return Outcome(checks, data, figure, numbers)
+
+    n = size(quick=301, full=1001)
+    k = size(quick=[3], full=[3, 5], label="k of the separators")
+    q = size(quick=[125, 250, 500], full=[500, 2000, 8000])
+    points = size(quick=1000, full=4000)
+    seeds = size(quick=2, full=5)
+
+    corrected = at_most("residual of the corrected weights, k = {k}", 1e-9)
+    printed = holds("residual of the printed weights, k = {k}", "> 1")
+    separated = at_least("share of seeds with a separator, q = {q}, k = {k}", 0.8)
+    slope = between("slope of log median |u| on log q, k = {k}", -0.7, -0.3)
+
+    def work(self, lab: Lab) -> list[Arrays]:
+        asked = [{"n": self.n, "k": k, "q": q, "points": self.points, "number": number}
+                 for k, q, number in itertools.product(self.k, self.q, range(self.seeds))]
+        return lab.compute_each(separator, asked)
+
+    def norms(self, got: list[Arrays]) -> dict[int, Floats]:
+        """(q, seeds): the norms of the smallest separators, for each k; infinite where there is none."""
+        found = np.array([float(arrays["norm"]) for arrays in got]).reshape(len(self.k), len(self.q), self.seeds)
+        return dict(zip(self.k, found, strict=True))
+
+    @functools.cached_property
+    def limits(self) -> dict[int, list[float]]:
+        """The norm at each q in the limit of many units, for each k."""
+        squares = {k: many_units(Leaky(self.n, k)) for k in self.k}
+        return {k: [math.sqrt(square / q) for q in self.q] for k, square in squares.items()}
+
+    def judge(self, got: list[Arrays]) -> Findings:
+        checks: list[Check] = []
+        rows: list[Row] = []
+        for k in (3, 5, 7, 9, 11):
+            found, printed = residual(k), residual(k, printed=True)
+            checks += [self.corrected(found, k=k), self.printed(printed > 1, printed, k=k)]
+            rows.append({"k": k, "residual": found, "residual as printed": printed})
+        for k, norms in self.norms(got).items():
+            middle = np.median(norms, axis=1)
+            slope = float(np.polyfit(np.log(self.q), np.log(middle), 1)[0]) if np.isfinite(middle).all() else None
+            checks += [self.separated(float(np.isfinite(norms[-1]).mean()), q=self.q[-1], k=k), self.slope(slope, k=k)]
+            rows += [{"k": k, "n": self.n, "q": q, "seed": seed, "norm": float(norm), "limit": limit}
+                     for q, limit, row in zip(self.q, self.limits[k], norms, strict=True)
+                     for seed, norm in enumerate(row)]
+        theorem = math.sqrt(many_units(Leaky(7**10, 7))) / 7**5
+        return Findings(checks, rows, {"sqrt(q) |u*| / k^5, k = 7, n = 7^10, q -> infinity": theorem})
+
+    def draw(self, got: list[Arrays]) -> Any:
+        curves = {f"k = {k}": Series(self.q, np.median(norms, axis=1), norms.min(1), norms.max(1))
+                  for k, norms in self.norms(got).items()}
+        laws = {"_" * i + "limit of many units, no noise": (self.q, limit)
+                for i, limit in enumerate(self.limits.values())}
+        return plots.scaling_plot(curves, "pairs of units q", "smallest $|u|$ with margin 1", laws)
 
 
-def separator(problem: Leaky, q: int, points: int, rng: np.random.Generator) -> dict[str, Any]:
-    """The smallest separator of all patterns on A, each with several random completions."""
-    layer = leaky.first_step(problem, leaky.start(problem, q, rng))
-    patterns = np.array(list(itertools.product((1.0, -1.0), repeat=problem.k)))
-    s = 1.0 - 2.0 * rng.integers(0, 2, (points, problem.n))
-    s[:, : problem.k] = np.resize(patterns, (points, problem.k))
-    return {"norm": np.array(leaky_features.smallest_separator(layer.features(s), s[:, : problem.k].prod(1)))}
+def residual(k: int, printed: bool = False) -> float:
+    """The largest error of the weighted bumps as a formula of the parity."""
+    made = leaky_features.bump_sum(k, leaky_features.bump_coefficients(k, printed))
+    return float(np.abs(made - Leaky(k + 1, k).labels).max())
+
+
+def many_units(problem: Leaky) -> float:
+    """q |u*|^2 of the smallest separator as q grows."""
+    return leaky_flow.separator_norm(problem, leaky_flow.limit(problem).kernel) / 2
+
+
+@computation
+def separator(seed: int, n: int, k: int, q: int, points: int, number: int) -> dict[str, Any]:
+    """The norm of the smallest separator of all patterns on A, each with several random completions."""
+    problem, generator = Leaky(n, k), rng(seed, 10, k, q, number)
+    layer = leaky.first_step(problem, leaky.start(problem, q, generator))
+    patterns = np.array(list(itertools.product((1.0, -1.0), repeat=k)))
+    s = 1.0 - 2.0 * generator.integers(0, 2, (points, n))
+    s[:, :k] = np.resize(patterns, (points, k))
+    return {"norm": leaky_features.smallest_separator(layer.features(s), s[:, :k].prod(1))}

@@ -2,60 +2,77 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from paritylab import plots
-from paritylab.claims.intervals import proportion
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Check, Outcome, at_least, at_most, between
+from paritylab.claims import Check, Findings, at_least, at_most, between, claim, size
 from paritylab.measures.fourier import cube
+from paritylab.papers.daniely2020.common import Exact, Row
 from paritylab.plots import Series
 from paritylab.theory import leaky
-from paritylab.theory.leaky import Leaky
+from paritylab.theory.leaky import Floats, Leaky
 
 # --- Lemmas 3 and 4 -------------------------------------------------------------------------------------------------
 
 
-@reproduces("daniely2020.lemma3")
-def uniform_part(lab: Lab) -> Outcome:
+@claim(
+    "daniely2020.lemma3",
+    where="Lemmas 3 and 4",
+    kind="exact",
+    title="Uniform-part gradients of irrelevant coordinates are tiny",
+    statement="""Over random w, |E_x x_j f 1[w.x+b>0]| exceeds c/sqrt(C(n-1,k)) with probability at most 1/c; a union
+    bound covers all irrelevant coordinates and the bias.""",
+    published="bound holds",
+)
+class Lemma3(Exact):
     """How often gradients of the uniform half exceed c / sqrt(C(n-1, k)) over random w: off A, the bias, any."""
-    sizes = lab.pick("n", quick=[15, 21, 31, 51], full=[15, 21, 31, 51])
-    degrees = lab.pick("k", quick=[3, 5], full=[3, 5])
-    draws = lab.pick("draws", quick=5000, full=5000)
-    checks: list[Check] = []
-    data: list[dict[str, Any]] = []
-    tails: dict[str, Series] = {}
-    for k in degrees:
-        for n in sizes:
-            rng = lab.rng(3, n, k)
-            problem = Leaky(n, k)
-            units, _ = leaky.draw_units(problem, draws, rng)
+
+    n = size([15, 21, 31, 51])
+    k = size([3, 5])
+    draws = size(5000)
+
+    one = at_most("P[|{part}| > {c} / sqrt(C(n-1, k))], n = {n}, k = {k}", "1/c + 3 standard errors")
+    any_ = at_most("P[any > {c} (n-1) / sqrt(C(n-1, k))], n = {n}, k = {k}", "1/c")
+
+    @functools.cached_property
+    def gradients(self) -> dict[tuple[int, int], tuple[dict[str, Floats], Floats]]:
+        """For each k and n those of every unit, in parts, and the largest; all over 1 / sqrt(C(n-1, k))."""
+        found: dict[tuple[int, int], tuple[dict[str, Floats], Floats]] = {}
+        for k, n in itertools.product(self.k, self.n):
+            rng, problem, unit = self.rng(3, n, k), Leaky(n, k), 1 / math.sqrt(math.comb(n - 1, k))
+            units, _ = leaky.draw_units(problem, self.draws, rng)
             gradient = leaky.uniform_gradient(problem, units)
-            touched = rng.random(draws) < units.others / (n - k)  # w_j != 0 for a given j outside A
-            unit = 1 / math.sqrt(math.comb(n - 1, k))
-            found = {"j outside A": np.abs(gradient.off) * touched / math.sqrt(n), "bias": np.abs(gradient.bias)}
-            for name, values in found.items():
-                for c in (2, 5, 10):
-                    share, _ = proportion(int(np.sum(values > c * unit)), draws)
-                    spread = math.sqrt(share * (1 - share) / draws)
-                    checks.append(at_most(f"P[|{name}| > {c} / sqrt(C(n-1, k))], n = {n}, k = {k}", share,
-                                          1 / c + 3 * spread))
-                    data.append({"n": n, "k": k, "part": name, "c": c, "share": share,
-                                 "largest": float(values.max() / unit)})
-            largest = np.maximum(np.abs(gradient.off) / math.sqrt(n), np.abs(gradient.bias))
-            for c in (2, 5, 10):
-                share, _ = proportion(int(np.sum(largest > c * (n - 1) * unit)), draws)
-                checks.append(at_most(f"P[any > {c} (n-1) / sqrt(C(n-1, k))], n = {n}, k = {k}", share, 1 / c))
-            if n == max(sizes):
-                for name, values in found.items():
-                    ratio = np.sort(values / unit)[::-1]
-                    tails[f"{name}, k = {k}"] = Series(np.maximum(ratio, 1e-6), np.arange(1, draws + 1) / draws)
-    return Outcome(checks, data, draw_tails(tails, max(sizes)))
+            touched = rng.random(self.draws) < units.others / (n - k)  # w_j != 0 for a given j outside A
+            off, bias = np.abs(gradient.off) / math.sqrt(n) / unit, np.abs(gradient.bias) / unit
+            found[k, n] = {"j outside A": off * touched, "bias": bias}, np.maximum(off, bias)
+        return found
+
+    def judge(self, got: None) -> Findings:
+        checks: list[Check] = []
+        data: list[Row] = []
+        for (k, n), (parts, largest) in self.gradients.items():
+            for (part, values), c in itertools.product(parts.items(), (2, 5, 10)):
+                share = float(np.mean(values > c))
+                spread = math.sqrt(share * (1 - share) / self.draws)
+                checks.append(self.one(share, high=1 / c + 3 * spread, part=part, c=c, n=n, k=k))
+                data.append({"n": n, "k": k, "part": part, "c": c, "share": share, "largest": float(values.max())})
+            checks += [self.any_(float(np.mean(largest > c * (n - 1))), high=1 / c, c=c, n=n, k=k) for c in (2, 5, 10)]
+        return Findings(checks, data)
+
+    def draw(self, got: None) -> Any:
+        ranks = np.arange(1, self.draws + 1) / self.draws
+        tails = {f"{part}, k = {k}": Series(np.maximum(np.sort(values)[::-1], 1e-6), ranks)
+                 for (k, n), (parts, _) in self.gradients.items() if n == max(self.n)
+                 for part, values in parts.items()}
+        return draw_tails(tails, max(self.n))
 
 
 @plots.styled
@@ -75,38 +92,55 @@ def draw_tails(tails: dict[str, Series], n: int) -> Any:
 # --- Lemma 5 --------------------------------------------------------------------------------------------------------
 
 
-@reproduces("daniely2020.lemma5")
-def balanced_units(lab: Lab) -> Outcome:
+@claim(
+    "daniely2020.lemma5",
+    where="Lemma 5",
+    kind="exact",
+    title="Zero gradient on the equal-bits half for balanced neurons",
+    statement="""If the entries of w on A sum to zero the D2 gradients of irrelevant coordinates and of the bias are
+    exactly 0. For odd k such a neuron has a zero entry on A, so the uniform half contributes exactly 0 as well.""",
+    published="0",
+)
+class Lemma5(Exact):
     """Gradients of units whose w sums to 0 over A, by enumeration, on both halves; others for comparison."""
-    n = lab.pick("n", quick=11, full=11)
-    draws = lab.pick("draws", quick=2000, full=2000)
-    checks: list[Check] = []
-    data: list[dict[str, Any]] = []
-    shown: dict[str, Any] = {}
-    for k in (3, 5):
-        rng, s = lab.rng(5, k), cube(n)
-        f = s[:, :k].prod(1)
-        equal = np.abs(s[:, :k].sum(1)) == k
-        w = rng.integers(-1, 2, (60 * draws, n)).astype(float)
-        balanced = w[:, :k].sum(1) == 0
-        for name, chosen in (("balanced", w[balanced][:draws]), ("others", w[~balanced][:draws])):
-            z = s @ chosen.T / math.sqrt(n) + Leaky(n, k).bias
-            pull = ((z > 0) & (z < leaky.UPPER)) * f[:, None]
-            for half, rows in (("equal bits", equal), ("uniform", np.ones(len(s), bool))):
-                by_weight = pull[rows].T @ s[rows, k:] / rows.sum()
-                by_bias = pull[rows].mean(0)
-                largest = np.maximum(np.abs(by_weight).max(1), np.abs(by_bias))
-                shown[f"{name}, {half}, k = {k}"] = largest
-                data += [{"n": n, "k": k, "units": name, "half": half, "unit": i, "largest": float(value)}
-                         for i, value in enumerate(largest[:200])]
-                if name == "balanced":
-                    checks.append(at_most(f"largest |gradient| off A and of the bias, {half} half, k = {k}",
-                                          float(largest.max()), 1e-14))
-    return Outcome(checks, data, draw_sizes(shown))
+
+    n = size(11)
+    draws = size(2000)
+
+    zero = at_most("largest |gradient| off A and of the bias, {half} half, k = {k}", 1e-14)
+
+    @functools.cached_property
+    def largest(self) -> dict[tuple[str, str, int], Floats]:
+        """The largest gradient of each unit, for either kind of unit, half and k."""
+        found: dict[tuple[str, str, int], Floats] = {}
+        s = cube(self.n)
+        for k in (3, 5):
+            f = s[:, :k].prod(1)
+            equal = np.abs(s[:, :k].sum(1)) == k
+            w = self.rng(5, k).integers(-1, 2, (60 * self.draws, self.n)).astype(float)
+            balanced = w[:, :k].sum(1) == 0
+            for name, chosen in (("balanced", w[balanced][: self.draws]), ("others", w[~balanced][: self.draws])):
+                z = s @ chosen.T / math.sqrt(self.n) + Leaky(self.n, k).bias
+                pull = ((z > 0) & (z < leaky.UPPER)) * f[:, None]
+                for half, rows in (("equal bits", equal), ("uniform", np.ones(len(s), bool))):
+                    by_weight = pull[rows].T @ s[rows, k:] / rows.sum()
+                    by_bias = pull[rows].mean(0)
+                    found[name, half, k] = np.maximum(np.abs(by_weight).max(1), np.abs(by_bias))
+        return found
+
+    def judge(self, got: None) -> Findings:
+        checks = [self.zero(float(largest.max()), half=half, k=k)
+                  for (name, half, k), largest in self.largest.items() if name == "balanced"]
+        data = [{"n": self.n, "k": k, "units": name, "half": half, "unit": i, "largest": float(value)}
+                for (name, half, k), largest in self.largest.items() for i, value in enumerate(largest[:200])]
+        return Findings(checks, data)
+
+    def draw(self, got: None) -> Any:
+        return draw_sizes({f"{name}, {half}, k = {k}": found for (name, half, k), found in self.largest.items()})
 
 
 @plots.styled
-def draw_sizes(shown: dict[str, Any]) -> Any:
+def draw_sizes(shown: Mapping[str, Floats]) -> Any:
     """One row of points for each kind of unit; zeros at the left end."""
     figure = plots.blank(0.8 + 0.17 * len(shown))
     axes = figure.add_subplot(xscale="log", xlabel="largest |gradient| of a unit (0: left)",
@@ -121,73 +155,131 @@ def draw_sizes(shown: dict[str, Any]) -> Any:
 # --- Lemma 6 --------------------------------------------------------------------------------------------------------
 
 
-@reproduces("daniely2020.lemma6")
-def nearly_independent(lab: Lab) -> Outcome:
+@claim(
+    "daniely2020.lemma6",
+    where="Lemma 6",
+    kind="theory",
+    title="Activation derivative nearly independent of the relevant bits",
+    statement="|E[h sigma'] - E[h] phi(w,b)| <= C k/sqrt|J| for h depending on A only.",
+    published="error decays like n^-1/2; E[h] = 1/2 under D_A (not 1)",
+)
+class Lemma6(Exact):
     """E[h sigma'] - E[h] phi for h = sqrt(n) x_j f, largest over j and random w, against n."""
-    sizes = lab.pick("n", quick=[51, 201, 801, 3201], full=[51, 201, 801, 3201])
-    draws = lab.pick("draws", quick=200, full=200)
-    checks: list[Check] = []
-    data: list[dict[str, Any]] = []
-    curves: dict[str, Series] = {}
-    for k in (3, 7):
-        largest = []
-        for n in sizes:
-            problem = Leaky(n, k)
-            units, _ = leaky.draw_units(problem, draws, lab.rng(6, n, k))
-            g = leaky.first_gradient(problem, units)
-            zeros = k - units.plus - units.minus
-            by_sign = [np.where(present, g.relevant + extra, np.nan) for present, extra in (
-                (zeros > 0, g.at_zero), (units.plus > 0, g.along), (units.minus > 0, -g.along))]
-            central = problem.leak * leaky.central_probability(problem, units)
-            deviation = np.nanmax(np.abs(np.stack(by_sign) - central), axis=0)
-            scaled = np.sqrt(units.others) / k * deviation
-            largest.append(float(deviation.max()))
-            checks.append(at_most(f"largest sqrt|J| / k times deviation, n = {n}, k = {k}", float(scaled.max()), 3))
-            data += [{"n": n, "k": k, "unit": i, "deviation": float(d), "scaled": float(s)}
-                     for i, (d, s) in enumerate(zip(deviation, scaled, strict=True))]
-        slope = float(np.polyfit(np.log(sizes), np.log(largest), 1)[0])
-        checks.append(between(f"slope of log largest deviation on log n, k = {k}", slope, -0.7, -0.3))
-        curves[f"k = {k}"] = Series(sizes, largest)
-    laws = {"$n^{-1/2}$": (sizes, [1.2 / math.sqrt(n) for n in sizes])}
-    figure = plots.scaling_plot(curves, "input bits n", "largest $|E h\\sigma' - \\varphi/2|$", laws)
-    return Outcome(checks, data, figure)
+
+    n = size([51, 201, 801, 3201])
+    draws = size(200)
+
+    constant = at_most("largest sqrt|J| / k times deviation, n = {n}, k = {k}", 3)
+    slope = between("slope of log largest deviation on log n, k = {k}", -0.7, -0.3)
+
+    @functools.cached_property
+    def deviations(self) -> dict[int, list[tuple[Floats, Floats]]]:
+        """For each k and each n those of every unit, and the same times sqrt|J| / k."""
+        return {k: [self._deviations(Leaky(n, k)) for n in self.n] for k in (3, 7)}
+
+    def _deviations(self, problem: Leaky) -> tuple[Floats, Floats]:
+        units, _ = leaky.draw_units(problem, self.draws, self.rng(6, problem.n, problem.k))
+        g = leaky.first_gradient(problem, units)
+        zeros = problem.k - units.plus - units.minus
+        by_sign = [np.where(present, g.relevant + extra, np.nan) for present, extra in (
+            (zeros > 0, g.at_zero), (units.plus > 0, g.along), (units.minus > 0, -g.along))]
+        central = problem.leak * leaky.central_probability(problem, units)
+        deviation = np.nanmax(np.abs(np.stack(by_sign) - central), axis=0)
+        return deviation, np.sqrt(units.others) / problem.k * deviation
+
+    def largest(self, k: int) -> list[float]:
+        return [float(deviation.max()) for deviation, _ in self.deviations[k]]
+
+    def judge(self, got: None) -> Findings:
+        checks: list[Check] = []
+        data: list[Row] = []
+        for k, found in self.deviations.items():
+            for n, (deviation, scaled) in zip(self.n, found, strict=True):
+                checks.append(self.constant(float(scaled.max()), n=n, k=k))
+                data += [{"n": n, "k": k, "unit": i, "deviation": float(d), "scaled": float(s)}
+                         for i, (d, s) in enumerate(zip(deviation, scaled, strict=True))]
+            slope = float(np.polyfit(np.log(self.n), np.log(self.largest(k)), 1)[0])
+            checks.append(self.slope(slope, k=k))
+        return Findings(checks, data)
+
+    def draw(self, got: None) -> Any:
+        laws = {"$n^{-1/2}$": (self.n, [1.2 / math.sqrt(n) for n in self.n])}
+        curves = {f"k = {k}": Series(self.n, self.largest(k)) for k in self.deviations}
+        return plots.scaling_plot(curves, "input bits n", "largest $|E h\\sigma' - \\varphi/2|$", laws)
 
 
 # --- Lemma 7 --------------------------------------------------------------------------------------------------------
 
 
-@reproduces("daniely2020.lemma7")
-def good_units(lab: Lab) -> Outcome:
+@claim(
+    "daniely2020.lemma7",
+    where="Lemma 7",
+    kind="theory",
+    title="A constant share of neurons becomes good after one step",
+    statement="""With probability at least 1/(14 sqrt k) a neuron ends with relevant weights alpha u/sqrt n + O(1),
+    irrelevant weights O(1/n) and an almost unchanged bias.""",
+    published="""share of good neurons 0.257 (k=3), 0.205 (k=5), 0.181 (k=7); alpha in [0.25, 0.28]; irrelevant weights
+    and bias change exactly 0 for good neurons""",
+)
+class Lemma7(Exact):
     """How many units are good, and what the exact first step makes of them."""
-    sizes = lab.pick("n", quick=[101, 1001, 4001], full=[101, 1001, 4001])
-    draws = lab.pick("draws", quick=20_000, full=20_000)
-    gradients = lab.pick("gradients", quick=200, full=200)
-    checks: list[Check] = []
-    data: list[dict[str, Any]] = []
-    for k in (3, 5, 7):
-        exact = leaky.balanced_share(k)
-        for n in sizes:
-            problem = Leaky(n, k)
-            units, u = leaky.draw_units(problem, draws, lab.rng(7, n, k))
-            good = leaky.good(problem, units)
-            share, _ = proportion(int(good.sum()), draws)
-            surely = lowest(int(good.sum()), draws)
-            chosen = np.flatnonzero(good)[:gradients]
-            picked = leaky.Units(units.plus[chosen], units.minus[chosen], units.others[chosen])
-            g = leaky.first_gradient(problem, picked)
-            weights = np.abs(u[chosen] * g.off) / math.sqrt(n)
-            name = f"n = {n}, k = {k}"
+
+    n = size([101, 1001, 4001])
+    draws = size(20_000)
+    gradients = size(200)
+
+    surely = at_least("share of good units, 99 % confidence, n = {n}, k = {k}", "1 / (14 sqrt(k))")
+    known = at_most("|share - trinomial probability|, n = {n}, k = {k}", 0.02)
+    smallest = at_least("smallest alpha, n = {n}, k = {k}", 1 / 8)
+    largest = at_most("largest alpha, n = {n}, k = {k}", 1 / 2)
+    irrelevant = at_most("largest irrelevant weight, n = {n}, k = {k}", "1e-12 n")
+
+    @functools.cached_property
+    def good(self) -> list[Good]:
+        return [self._good(Leaky(n, k)) for k in (3, 5, 7) for n in self.n]
+
+    def _good(self, problem: Leaky) -> Good:
+        units, u = leaky.draw_units(problem, self.draws, self.rng(7, problem.n, problem.k))
+        good = leaky.good(problem, units)
+        chosen = np.flatnonzero(good)[: self.gradients]
+        picked = leaky.Units(units.plus[chosen], units.minus[chosen], units.others[chosen])
+        g = leaky.first_gradient(problem, picked)
+        irrelevant = np.abs(u[chosen] * g.off) / math.sqrt(problem.n)
+        return Good(problem.n, problem.k, int(good.sum()), g.relevant, irrelevant, np.abs(u[chosen] * g.bias))
+
+    def rows(self) -> list[Row]:
+        return [{"n": good.n, "k": good.k, "share": good.count / self.draws, "exact": leaky.balanced_share(good.k),
+                 "bound": leaky.share_bound(good.k), "smallest alpha": float(good.alpha.min()),
+                 "largest alpha": float(good.alpha.max()), "largest bias change": float(good.shift.max())}
+                for good in self.good]
+
+    def judge(self, got: None) -> Findings:
+        checks: list[Check] = []
+        for good, row in zip(self.good, rows := self.rows(), strict=True):
+            where = {"n": good.n, "k": good.k}
             checks += [
-                at_least(f"share of good units, 99 % confidence, {name}", surely, leaky.share_bound(k)),
-                at_most(f"|share - trinomial probability|, {name}", abs(share - exact), 0.02),
-                at_least(f"smallest alpha, {name}", float(g.relevant.min()), 1 / 8),
-                at_most(f"largest alpha, {name}", float(g.relevant.max()), 1 / 2),
-                at_most(f"largest irrelevant weight, {name}", float(weights.max()), 1e-12 * n),
+                self.surely(lowest(good.count, self.draws), low=row["bound"], **where),
+                self.known(abs(row["share"] - row["exact"]), **where),
+                self.smallest(row["smallest alpha"], **where),
+                self.largest(row["largest alpha"], **where),
+                self.irrelevant(float(good.irrelevant.max()), high=1e-12 * good.n, **where),
             ]
-            data.append({"n": n, "k": k, "share": share, "exact": exact, "bound": leaky.share_bound(k),
-                         "smallest alpha": float(g.relevant.min()), "largest alpha": float(g.relevant.max()),
-                         "largest bias change": float(np.abs(u[chosen] * g.bias).max())})
-    return Outcome(checks, data, draw_good(data))
+        return Findings(checks, rows)
+
+    def draw(self, got: None) -> Any:
+        return draw_good(self.rows())
+
+
+@dataclass(frozen=True)
+class Good:
+    """How many of the drawn units are good, and of some of them: alpha, weights off A, and changes of the bias."""
+
+    n: int
+    k: int
+    count: int
+    alpha: Floats
+    irrelevant: Floats
+    shift: Floats
 
 
 def lowest(count: int, total: int, confidence: float = 0.99) -> float:
@@ -196,8 +288,6 @@ def lowest(count: int, total: int, confidence: float = 0.99) -> float:
     >>> round(lowest(50, 100), 3)
     0.381
     """
-    from scipy import stats
-
     return float(stats.binomtest(count, total, alternative="greater").proportion_ci(confidence, "exact").low)
 
 
@@ -228,24 +318,42 @@ def draw_good(data: Sequence[dict[str, Any]]) -> Any:
 # --- Lemma 12 -------------------------------------------------------------------------------------------------------
 
 
-@reproduces("daniely2020.lemma12")
-def small_outputs(lab: Lab) -> Outcome:
+@claim(
+    "daniely2020.lemma12",
+    where="Lemma 12",
+    kind="exact",
+    title="Output weights are small after the first step",
+    statement="|u_i^(1)| <= k/sqrt n for every neuron.",
+    published="max |u^(1)| sqrt(n)/k about 0.22-0.26",
+)
+class Lemma12(Exact):
     """|u| sqrt(n) / k after the first step, exactly, over random units."""
-    sizes = lab.pick("n", quick=[101, 1001], full=[101, 1001])
-    draws = lab.pick("draws", quick=500, full=500)
-    checks: list[Check] = []
-    data: list[dict[str, Any]] = []
-    for k in (3, 5, 7):
-        for n in sizes:
-            problem = Leaky(n, k)
-            units, _ = leaky.draw_units(problem, draws, lab.rng(12, n, k))
-            ratio = np.abs(leaky.first_gradient(problem, units).output) * math.sqrt(n) / k
-            name = f"n = {n}, k = {k}"
-            checks += [at_most(f"units with |u| above k / sqrt(n), {name}", float(np.sum(ratio > 1)), 0),
-                       at_most(f"largest |u| sqrt(n) / k, {name}", float(ratio.max()), 0.5)]
-            data += [{"n": n, "k": k, "sum": int(abs(total)), "ratio": float(value)}
-                     for total, value in zip(units.sum, ratio, strict=True)]
-    return Outcome(checks, data, draw_outputs(data))
+
+    n = size([101, 1001])
+    draws = size(500)
+
+    above = at_most("units with |u| above k / sqrt(n), n = {n}, k = {k}", 0)
+    largest = at_most("largest |u| sqrt(n) / k, n = {n}, k = {k}", 0.5)
+
+    @functools.cached_property
+    def rows(self) -> list[Row]:
+        found: list[Row] = []
+        for k, n in itertools.product((3, 5, 7), self.n):
+            units, _ = leaky.draw_units(Leaky(n, k), self.draws, self.rng(12, n, k))
+            ratio = np.abs(leaky.first_gradient(Leaky(n, k), units).output) * math.sqrt(n) / k
+            found += [{"n": n, "k": k, "sum": int(abs(total)), "ratio": float(value)}
+                      for total, value in zip(units.sum, ratio, strict=True)]
+        return found
+
+    def judge(self, got: None) -> Findings:
+        checks: list[Check] = []
+        for k, n in itertools.product((3, 5, 7), self.n):
+            ratio = [row["ratio"] for row in self.rows if (row["n"], row["k"]) == (n, k)]
+            checks += [self.above(sum(value > 1 for value in ratio), n=n, k=k), self.largest(max(ratio), n=n, k=k)]
+        return Findings(checks, self.rows)
+
+    def draw(self, got: None) -> Any:
+        return draw_outputs(self.rows)
 
 
 @plots.styled

@@ -1,18 +1,20 @@
-"""What several claims share: phases tracked and kept, exponents of medians with intervals, figures of points."""
+"""What several claims share: networks that are watched, exponents of medians with intervals, figures of points."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from paritylab import Parity, Protocol, Setup, plots
-from paritylab.claims.lab import Lab
+from paritylab import Parity, Protocol, Setup, engines, plots
+from paritylab.claims import Lab, computation
 from paritylab.claims.verdicts import Interval
+from paritylab.running.computations import Computation
 from paritylab.storage.records import SOLVED, Records
 from paritylab.theory import xor
 from paritylab.theory.xor_phases import Phases, track
@@ -26,16 +28,39 @@ def network(d: int, width: int, theta: float, eta: float, batch: int, protocol: 
     return Setup(Parity(d, 2), xor.learner(width, theta, eta, batch, **options), protocol or Protocol(eval_size=1000))
 
 
-def tracked(lab: Lab, setup: Setup, steps: int, every: int, runs: int) -> Phases:
-    """As :func:`paritylab.theory.xor_phases.track`, kept on disk."""
-    from paritylab import engines
+@dataclass(frozen=True)
+class Watch:
+    """Runs of a network to be watched: ``about`` it, as in :func:`network`, and how long and how often."""
 
-    chosen = engines.choose(setup, lab.engine, curves=True)
-    options = {"engine": chosen, "threads": lab.threads, "progress": lab.progress}
-    key = {"setup": setup.id, "engine": chosen, "steps": steps, "every": every, "runs": runs}
-    phases = lab.kept_old("xor-phases", key, lambda: track(setup, steps, every, range(runs), lab.seed, **options))
-    lab.count(setup, chosen, runs, runs * steps)
-    return phases
+    about: Mapping[str, Any]
+    steps: int
+    every: int
+    runs: int
+    eval_size: int = 1000
+    gaussian: bool = False
+
+    @property
+    def setup(self) -> Setup:
+        setup = network(**self.about, protocol=Protocol(eval_size=self.eval_size))
+        gaussian = Parity(setup.problem.n, 2, inputs=xor.gaussian_inputs)
+        return replace(setup, problem=gaussian) if self.gaussian else setup
+
+
+def watched(lab: Lab, function: Computation, watches: Sequence[Watch]) -> list[Phases]:
+    """What a computation makes of each Watch; its arguments are the engine, and what the Watch says."""
+    asked: list[dict[str, Any]] = []
+    for watch in watches:
+        engine = engines.choose(watch.setup, lab.engine, curves=True)
+        lab.count(watch.setup, engine, watch.runs, watch.runs * watch.steps)
+        asked.append(asdict(watch) | {"engine": engine})
+    return lab.compute_each(function, asked)
+
+
+@computation
+def tracked(seed: int, engine: str, **about: Any) -> Phases:
+    """As :func:`paritylab.theory.xor_phases.track`."""
+    watch = Watch(**about)
+    return track(watch.setup, watch.steps, watch.every, range(watch.runs), seed, engine=engine, progress=False)
 
 
 def samples(records: Records, batch: int) -> Floats:

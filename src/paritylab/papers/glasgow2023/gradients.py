@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 
 from paritylab import plots
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Outcome, at_least, at_most, between
+from paritylab.claims import Findings, Lab, Trial, at_least, at_most, between, claim, computation, rng, size
 from paritylab.papers.glasgow2023.common import Floats
 from paritylab.theory.xor import Neurons, slope, step
 from paritylab.theory.xor_gradients import lemma_c4, linear_gradients, network_gradients
 
 
-def draw(generator: np.random.Generator, d: int, width: int, theta: float) -> Neurons:
+def fresh(generator: np.random.Generator, d: int, width: int, theta: float) -> Neurons:
     """A network as the paper starts it, in double precision."""
     w = generator.standard_normal((width, d))
     return Neurons(theta * w / np.linalg.norm(w, axis=1, keepdims=True), theta * generator.choice([-1.0, 1.0], width))
@@ -35,27 +33,51 @@ def trained(neurons: Neurons, generator: np.random.Generator, steps: int) -> Neu
     return neurons
 
 
-@reproduces("glasgow2023.lemma-c4")
-def linearised_gradients(lab: Lab) -> Outcome:
+@claim(
+    "glasgow2023.lemma-c4",
+    where="Lemma C.4 (B1-B4)",
+    kind="exact",
+    title="Population gradients of the linearised loss",
+    statement="""-w_sig.grad = (sqrt2/4)|a| P(|w.xi| <= sqrt2 ||w_sig||) ||w_sig||; -w_opp.grad has the opposite sign
+    with ||w_opp||; -w_perp.grad = +-(1/4)|a| E[1(|w.xi| between sqrt2||w_sig|| and sqrt2||w_opp||)|w.xi|], positive if
+    ||w_opp|| > ||w_sig||; coordinate version for i >= 3 with intervals sqrt2||.|| -+ |w_i|.""",
+    published="equality",
+)
+class LemmaC4(Trial):
     """Both sides of B1-B4 at random neurons."""
-    sizes = lab.pick("d", quick=[6, 8, 10], full=[6, 8, 10, 12])
-    draws = lab.pick("draws", quick=50, full=50)
-    both: dict[str, list[tuple[Floats, Floats]]] = {}
-    rows: list[dict[str, Any]] = []
-    for d in sizes:
-        neurons = draw(lab.rng(d), d, draws, 1.0)
-        for name, (left, right) in lemma_c4(neurons).items():
-            both.setdefault(name, []).append((left.ravel(), right.ravel()))
-            rows.append({"d": d, "item": name, "deviation": float(np.abs(left - right).max()),
-                         "largest": float(np.abs(left).max())})
-    sides = {name: tuple(map(np.concatenate, zip(*parts, strict=True))) for name, parts in both.items()}
-    checks = [at_most(f"largest deviation of {name}", float(np.abs(left - right).max()), 1e-12)
-              for name, (left, right) in sides.items()]
-    left, right = sides["B4"]
-    numbers = {"deviation of B4 with the sign as printed": float(np.abs(left + right).max())}
-    note = ("B4 is taken as the coordinates of B3, which it sums to: intervals of w_sig minus those of w_opp. "
-            "The paper prints the difference the other way round.")
-    return Outcome(checks, rows, sides_plot(sides), numbers, note)
+
+    d = size(quick=[6, 8, 10], full=[6, 8, 10, 12])
+    draws = size(50)
+
+    deviation = at_most("largest deviation of {item}", 1e-12)
+
+    def work(self, lab: Lab) -> None:
+        """Nothing that takes long."""
+
+    def by_d(self) -> dict[int, dict[str, tuple[Floats, Floats]]]:
+        """Left and right side of each item, for each d."""
+        return {d: lemma_c4(fresh(self.rng(d), d, self.draws, 1.0)) for d in self.d}
+
+    def sides(self) -> dict[str, tuple[Floats, Floats]]:
+        """Those of all d."""
+        made = list(self.by_d().values())
+        return {name: (np.concatenate([each[name][0].ravel() for each in made]),
+                       np.concatenate([each[name][1].ravel() for each in made])) for name in made[0]}
+
+    def judge(self, got: None) -> Findings:
+        sides = self.sides()
+        checks = [self.deviation(float(np.abs(left - right).max()), item=name) for name, (left, right) in sides.items()]
+        rows = [{"d": d, "item": name, "deviation": float(np.abs(left - right).max()),
+                 "largest": float(np.abs(left).max())}
+                for d, items in self.by_d().items() for name, (left, right) in items.items()]
+        left, right = sides["B4"]
+        numbers = {"deviation of B4 with the sign as printed": float(np.abs(left + right).max())}
+        note = ("B4 is taken as the coordinates of B3, which it sums to: intervals of w_sig minus those of w_opp. "
+                "The paper prints the difference the other way round.")
+        return Findings(checks, rows, numbers, note)
+
+    def draw(self, got: None) -> Any:
+        return sides_plot(self.sides())
 
 
 @plots.styled
@@ -76,30 +98,69 @@ def sides_plot(sides: dict[str, Any]) -> Any:
 
 # --- the linearised loss against the true one -------------------------------------------------------------------------
 
+PRINTED = "C.5, label flips"
+INEQUALITIES = ("C.2 by a", "C.2 by w", "C.3, factor 2 log d", "C.5, mean", "C.5, one flip", PRINTED)
 
-@reproduces("glasgow2023.lemma-c2")
-def linearisation_error(lab: Lab) -> Outcome:
+
+@claim(
+    "glasgow2023.lemma-c2",
+    where="Lemmas C.2, C.3, C.5",
+    kind="theory",
+    title="Distance between true and linearised gradients",
+    statement="""|grad_a L0 - grad_a L| <= 2||w|| E||a w|| and ||grad_w L0 - grad_w L|| <= 2|a| E||a w||; coordinatewise
+    the bound is much smaller when the coordinate carries little mass.""",
+    published="inequalities hold",
+)
+class LemmaC2(Trial):
     """Every inequality of Lemmas C.2, C.3 and C.5 as left side over right side, over networks fresh and trained."""
-    d = lab.pick("d", quick=8, full=10)
-    widths, thetas = lab.pick("widths", quick=[5, 50], full=[5, 50]), lab.pick("theta", quick=[0.1, 0.5, 1.0],
-                                                                               full=[0.1, 0.5, 1.0])
-    networks = lab.pick("networks", quick=4, full=50)
-    found: dict[str, list[float]] = {}
-    rows: list[dict[str, Any]] = []
-    for width, theta, number in itertools.product(widths, thetas, range(networks)):
-        generator = lab.rng(width, round(100 * theta), number)
-        steps = int(generator.integers(0, 40)) if number % 2 else 0
-        neurons = trained(draw(generator, d, width, theta), generator, steps)
-        ratios = linearisation_ratios(neurons)
-        rows.append({"width": width, "theta": theta, "network": number, "steps": steps, **ratios})
-        for name, value in ratios.items():
-            found.setdefault(name, []).append(value)
-    literal = found.pop("C.5, label flips")
-    checks = [at_most(f"largest left side / right side, {name}", max(values), 1.0) for name, values in found.items()]
-    numbers = {"C.5 as printed where the flipped input is 1 or 2: largest left side / right side": max(literal)}
-    note = ("C.5's second line is printed of l' and all inputs. A flip of input 1 or 2 changes the label, so there it "
-            "holds of l' - l0', which is what the proof of C.3 needs; for inputs from 3 on both are the same.")
-    return Outcome(checks, rows, ratios_plot({name: np.array(values) for name, values in found.items()}), numbers, note)
+
+    d = size(quick=8, full=10)
+    widths = size([5, 50])
+    theta = size([0.1, 0.5, 1.0])
+    networks = size(quick=4, full=50)
+
+    ratio = at_most("largest left side / right side, {inequality}", 1.0)
+
+    @property
+    def points(self) -> list[tuple[int, float]]:
+        return list(itertools.product(self.widths, self.theta))
+
+    def work(self, lab: Lab) -> list[dict[str, Floats]]:
+        return lab.compute_each(ratios, [{"d": self.d, "width": width, "theta": theta, "networks": self.networks}
+                                         for width, theta in self.points])
+
+    def found(self, got: list[dict[str, Floats]]) -> dict[str, Floats]:
+        """The ratios of each inequality over all networks."""
+        return {name: np.concatenate([each[name] for each in got]) for name in INEQUALITIES}
+
+    def judge(self, got: list[dict[str, Floats]]) -> Findings:
+        found = self.found(got)
+        checks = [self.ratio(float(max(found[name])), inequality=name) for name in INEQUALITIES if name != PRINTED]
+        numbers = {"C.5 as printed where the flipped input is 1 or 2: largest left side / right side":
+                   float(max(found[PRINTED]))}
+        rows = [{"width": width, "theta": theta, "network": number, "steps": int(each["steps"][number]),
+                 **{name: float(each[name][number]) for name in INEQUALITIES}}
+                for (width, theta), each in zip(self.points, got, strict=True) for number in range(self.networks)]
+        note = ("C.5's second line is printed of l' and all inputs. A flip of input 1 or 2 changes the label, so there "
+                "it holds of l' - l0', which is what the proof of C.3 needs; for inputs from 3 on both are the same.")
+        return Findings(checks, rows, numbers, note)
+
+    def draw(self, got: list[dict[str, Floats]]) -> Any:
+        return ratios_plot({name: values for name, values in self.found(got).items() if name != PRINTED})
+
+
+@computation
+def ratios(seed: int, d: int, width: int, theta: float, networks: int) -> dict[str, Any]:
+    """The ratios of each network, every other one after some steps of training."""
+    steps: list[int] = []
+    found: dict[str, list[float]] = {name: [] for name in INEQUALITIES}
+    for number in range(networks):
+        generator = rng(seed, width, round(100 * theta), number)
+        steps.append(int(generator.integers(0, 40)) if number % 2 else 0)
+        neurons = trained(fresh(generator, d, width, theta), generator, steps[-1])
+        for name, value in linearisation_ratios(neurons).items():
+            found[name].append(value)
+    return {"steps": steps, **found}
 
 
 def linearisation_ratios(neurons: Neurons) -> dict[str, float]:
@@ -125,7 +186,7 @@ def linearisation_ratios(neurons: Neurons) -> dict[str, float]:
         "C.3, factor 2 log d": float(np.max(np.abs(by_w - linear_w) / coordinate)),
         "C.5, mean": float(np.mean(excess**2) / (4 * mass**2)),
         "C.5, one flip": float(np.max(change)),
-        "C.5, label flips": float(np.max(printed[:, :2])),
+        PRINTED: float(np.max(printed[:, :2])),
     }
 
 
@@ -144,35 +205,65 @@ def ratios_plot(found: dict[str, Floats]) -> Any:
 # --- concentration ----------------------------------------------------------------------------------------------------
 
 
-@reproduces("glasgow2023.lemma-b12")
-def concentration(lab: Lab) -> Outcome:
+@claim(
+    "glasgow2023.lemma-b12",
+    where="Lemma B.12",
+    kind="theory",
+    title="Minibatch gradients concentrate",
+    statement="""With m >= d log^2 d the batch gradient of every neuron is within d log^2(d) a^2/m of the population one
+    in squared norm (log^2(d) a^2/m per coordinate).""",
+    published="norm error scales like sqrt(d/m)",
+)
+class LemmaB12(Trial):
     """Squared distances of batch gradients from the population's, over the lemma's bound."""
-    sizes = lab.pick("d", quick=[12], full=[12, 64])
-    batches = lab.pick("batches", quick=200, full=200)
-    width, theta, checks, rows = 20, 0.3, [], []
-    series: dict[str, plots.Series] = {}
-    for d in sizes:
-        sizes_of_batch = [d, 4 * d, round(d * math.log(d) ** 2)]
-        neurons = draw(lab.rng(d), d, width, theta)
-        population = network_gradients(neurons)[0] if d <= 16 else sampled_gradient(neurons, lab.rng(d, 1), 10**6)
-        means, within = [], 0
-        for m in sizes_of_batch:
-            generator = lab.rng(d, m)
-            errors = np.array([np.sum((network_gradients(neurons, signs(generator, m, d))[0] - population) ** 2, axis=1)
-                               for _ in range(batches)])
-            bound = d * math.log(d) ** 2 * neurons.a**2 / m
-            within += int(np.sum(errors <= bound))
-            means.append(float(errors.mean()))
-            rows += [{"d": d, "m": m, "batch": b, "neuron": j, "squared_error": float(errors[b, j]),
-                      "bound": float(bound[j])} for b in range(batches) for j in range(width)]
-        total = 3 * batches * width
-        found = float(np.polyfit(np.log(sizes_of_batch), np.log(means), 1)[0])
-        checks += [at_least(f"share of (neuron, batch) pairs within the bound, d = {d}", within / total, 0.999),
-                   between(f"slope of log mean squared error on log m, d = {d}", found, -1.1, -0.9)]
-        series[f"measured, $d = {d}$"] = plots.Series(sizes_of_batch, np.array(means) / theta**2)
-        series[f"bound, $d = {d}$"] = plots.Series(sizes_of_batch, d * math.log(d) ** 2 / np.array(sizes_of_batch))
-    figure = plots.scaling_plot(series, "batch size $m$", "squared error / $a^2$")
-    return Outcome(checks, rows, figure)
+
+    d = size(quick=[12], full=[12, 64])
+    batches = size(200)
+    width, theta = 20, 0.3
+
+    within = at_least("share of (neuron, batch) pairs within the bound, d = {d}", 0.999)
+    slope = between("slope of log mean squared error on log m, d = {d}", -1.1, -0.9)
+
+    def m(self, d: int) -> list[int]:
+        return [d, 4 * d, round(d * math.log(d) ** 2)]
+
+    def work(self, lab: Lab) -> list[dict[str, Floats]]:
+        return lab.compute_each(errors, [{"d": d, "width": self.width, "theta": self.theta, "m": self.m(d),
+                                          "batches": self.batches} for d in self.d])
+
+    def judge(self, got: list[dict[str, Floats]]) -> Findings:
+        checks, rows = [], []
+        for d, each in zip(self.d, got, strict=True):
+            bounds = np.array([d * math.log(d) ** 2 * each["a"] ** 2 / m for m in self.m(d)])
+            inside = int(np.sum(each["errors"] <= bounds[:, None]))
+            means = each["errors"].mean(axis=(1, 2))
+            checks += [self.within(inside / each["errors"].size, d=d),
+                       self.slope(float(np.polyfit(np.log(self.m(d)), np.log(means), 1)[0]), d=d)]
+            rows += [{"d": d, "m": m, "batch": b, "neuron": j, "squared_error": float(each["errors"][i, b, j]),
+                      "bound": float(bounds[i, j])}
+                     for i, m in enumerate(self.m(d)) for b in range(self.batches) for j in range(self.width)]
+        return Findings(checks, rows)
+
+    def draw(self, got: list[dict[str, Floats]]) -> Any:
+        series: dict[str, plots.Series] = {}
+        for d, each in zip(self.d, got, strict=True):
+            m, means = np.array(self.m(d)), each["errors"].mean(axis=(1, 2))
+            series[f"measured, $d = {d}$"] = plots.Series(m, means / self.theta**2)
+            series[f"bound, $d = {d}$"] = plots.Series(m, d * math.log(d) ** 2 / m)
+        return plots.scaling_plot(series, "batch size $m$", "squared error / $a^2$")
+
+
+@computation
+def errors(seed: int, d: int, width: int, theta: float, m: list[int], batches: int) -> dict[str, Any]:
+    """Squared errors (sizes of batches, batches, neurons) of one network's gradients, and its output weights."""
+    neurons = fresh(rng(seed, d), d, width, theta)
+    population = network_gradients(neurons)[0] if d <= 16 else sampled_gradient(neurons, rng(seed, d, 1), 10**6)
+    found: list[list[Floats]] = []
+    for count in m:
+        generator = rng(seed, d, count)
+        found.append([np.sum((network_gradients(neurons, signs(generator, count, d))[0] - population) ** 2, axis=1)
+                      for _ in range(batches)])
+    return {"errors": found, "a": neurons.a}
 
 
 def sampled_gradient(neurons: Neurons, generator: np.random.Generator, count: int, chunk: int = 20_000) -> Floats:

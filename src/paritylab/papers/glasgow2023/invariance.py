@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from typing import Any
 
@@ -11,43 +12,69 @@ from scipy import stats
 
 from paritylab import Parity, Protocol, Setup, plots
 from paritylab.baselines import kernels
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Check, Outcome, at_least, at_most
+from paritylab.claims import Findings, Lab, Trial, at_least, at_most, claim, computation, rng, size
 from paritylab.papers.glasgow2023.common import Floats, network, samples
-from paritylab.papers.glasgow2023.gradients import draw, signs
+from paritylab.papers.glasgow2023.gradients import fresh, signs
+from paritylab.running.sweeps import Result
 from paritylab.theory import xor
 
 
-@reproduces("glasgow2023.remark2-1-rotation")
-def rotation_equivariant(lab: Lab) -> Outcome:
+@claim(
+    "glasgow2023.remark2-1-rotation",
+    where="Remark 2.1",
+    kind="exact",
+    title="Training is rotation equivariant",
+    statement="""Rotating the data and the initial weights by the same orthogonal matrix rotates the whole trajectory,
+    so results hold for a cube in any basis.""",
+    published="identical outputs",
+)
+class Remark21Rotation(Trial):
     """Two runs in double precision, one of them rotated; samples to 99 % with the cube in either basis."""
-    d, width = lab.pick("d", quick=32, full=32), lab.pick("width", quick=64, full=64)
-    steps, runs = lab.pick("steps", quick=50, full=50), lab.pick("seeds", quick=10, full=20)
+
+    d = size(32)
+    width = size(64)
+    steps = size(50)
+    seeds = size(quick=10, full=20)
     theta, eta, batch = 0.3, 0.25, 128
-    generator = lab.rng(d)
-    turn = np.linalg.qr(generator.standard_normal((d, d)))[0]
-    one = draw(generator, d, width, theta)
-    other = xor.Neurons(one.w @ turn.T, one.a)
-    shown = signs(generator, 1000, d)
-    gaps: list[float] = []
-    for _ in range(steps):
-        x = signs(generator, batch, d)
-        y = x[:, 0] * x[:, 1]
-        one, other = xor.step(one, x, y, eta), xor.step(other, x @ turn.T, y, eta)
-        gaps.append(float(np.abs(one(shown) - other(shown @ turn.T)).max()))
-    protocol = Protocol(max_steps=1000, eval_every=1, eval_size=4000, threshold=0.99)
-    straight = network(d, width, theta, eta, batch, protocol)
-    turned = replace(straight, learner=xor.rotated(straight.learner, turn))
-    needed = [samples(result.records, batch) for result in lab.sweep([straight, turned], runs)]
-    p_value = float(stats.mannwhitneyu(needed[0], needed[1]).pvalue)
-    checks = [
-        at_most(f"largest |f_A(x) - f_B(Qx)| after {steps} steps, in double precision", gaps[-1], 1e-8),
-        at_least("Mann-Whitney p of samples to 99 %, axis-aligned against rotated", p_value, 0.01),
-    ]
-    rows = [{"basis": basis, "run": run, "samples": float(value) if value < np.inf else None}
-            for basis, values in zip(("axes", "rotated"), needed, strict=True) for run, value in enumerate(values)]
-    return Outcome(checks, rows, rotation_plot(gaps, needed))
+
+    gap = at_most("largest |f_A(x) - f_B(Qx)| after {steps} steps, in double precision", 1e-8)
+    alike = at_least("Mann-Whitney p of samples to 99 %, axis-aligned against rotated", 0.01)
+
+    def work(self, lab: Lab) -> list[Result]:
+        protocol = Protocol(max_steps=1000, eval_every=1, eval_size=4000, threshold=0.99)
+        straight = network(self.d, self.width, self.theta, self.eta, self.batch, protocol)
+        turned = replace(straight, learner=xor.rotated(straight.learner, self.turn(self.rng(self.d))))
+        return lab.sweep([straight, turned], self.seeds)
+
+    def turn(self, generator: np.random.Generator) -> Floats:
+        """The rotation: what the trial's random numbers begin with."""
+        return np.linalg.qr(generator.standard_normal((self.d, self.d)))[0]
+
+    @functools.cached_property
+    def gaps(self) -> list[float]:
+        """How far the outputs of the two runs are apart after each step."""
+        generator = self.rng(self.d)
+        turn = self.turn(generator)
+        one = fresh(generator, self.d, self.width, self.theta)
+        other = xor.Neurons(one.w @ turn.T, one.a)
+        shown = signs(generator, 1000, self.d)
+        gaps: list[float] = []
+        for _ in range(self.steps):
+            x = signs(generator, self.batch, self.d)
+            y = x[:, 0] * x[:, 1]
+            one, other = xor.step(one, x, y, self.eta), xor.step(other, x @ turn.T, y, self.eta)
+            gaps.append(float(np.abs(one(shown) - other(shown @ turn.T)).max()))
+        return gaps
+
+    def judge(self, got: list[Result]) -> Findings:
+        needed = [samples(result.records, self.batch) for result in got]
+        p_value = float(stats.mannwhitneyu(needed[0], needed[1]).pvalue)
+        rows = [{"basis": basis, "run": run, "samples": float(value) if value < np.inf else None}
+                for basis, values in zip(("axes", "rotated"), needed, strict=True) for run, value in enumerate(values)]
+        return Findings([self.gap(self.gaps[-1], steps=self.steps), self.alike(p_value)], rows)
+
+    def draw(self, got: list[Result]) -> Any:
+        return rotation_plot(self.gaps, [samples(result.records, self.batch) for result in got])
 
 
 @plots.styled
@@ -68,48 +95,68 @@ def rotation_plot(gaps: list[float], needed: list[Floats]) -> Any:
 # --- Proposition F.1 --------------------------------------------------------------------------------------------------
 
 
-@reproduces("glasgow2023.prop-f1")
-def rotation_lower_bound(lab: Lab) -> Outcome:
+@claim(
+    "glasgow2023.prop-f1",
+    where="Proposition F.1; Appendix F",
+    kind="theory",
+    title="Rotation-invariant learners need about d samples",
+    statement="""Any rotation-invariant algorithm given n < d/log^2 d samples errs with probability at least 0.03 on XOR
+    with a random pair of coordinates.""",
+    published="error near 0.5 for n << d",
+)
+class PropF1(Trial):
     """Test errors of learners that cannot tell one basis from another, and of one that can, from n samples."""
-    sizes = lab.pick("d", quick=[64, 256], full=[64, 256, 1024])
-    pairs = lab.pick("pairs", quick=20, full=20)
-    errors: dict[str, dict[tuple[int, int], Floats]] = {name: {} for name in ("network", "NTK", "best pair")}
-    for d in sizes:
-        for n in (xor.rotation_samples(d), d // 4, d // 2, d):
-            errors["network"][d, n] = network_errors(lab, d, n, pairs)
-            found = lab.kept_old("xor-few-samples", {"d": d, "n": n, "pairs": pairs},
-                             lambda d=d, n=n: few_samples(lab, d, n, pairs))
-            errors["NTK"][d, n], errors["best pair"][d, n] = found["ntk"], found["pair"]
-    checks: list[Check] = []
-    for d in sizes:
-        n = xor.rotation_samples(d)
-        for name in ("network", "NTK"):
-            values = errors[name][d, n]
-            low = float(values.mean() - 3 * values.std(ddof=1) / np.sqrt(len(values)))
-            checks.append(at_least(f"mean error - 3 s.e. of {name}, d = {d}, n = {n}", low, xor.ROTATION_ERROR))
-    numbers: dict[str, float | None] = {
-        f"bound with the proof's constants worked out, d = {d}, n = {xor.rotation_samples(d)}":
-            xor.rotation_bound(d, xor.rotation_samples(d)) for d in sizes}
-    rows = [{"learner": name, "d": d, "n": n, "pair": i, "error": float(value)} for name, points in errors.items()
-            for (d, n), values in points.items() for i, value in enumerate(values)]
-    note = ("The contrast is the best single product x_i x_j: it knows the basis. Least squares on all products is not "
-            "one, as its kernel is a function of inner products and so rotation invariant.")
-    return Outcome(checks, rows, few_samples_plot(errors, sizes), numbers, note)
+
+    d = size(quick=[64, 256], full=[64, 256, 1024])
+    pairs = size(20)
+
+    error = at_least("mean error - 3 s.e. of {learner}, d = {d}, n = {n}", xor.ROTATION_ERROR)
+
+    @property
+    def points(self) -> list[tuple[int, int]]:
+        return [(d, n) for d in self.d for n in (xor.rotation_samples(d), d // 4, d // 2, d)]
+
+    def work(self, lab: Lab) -> tuple[list[Result], list[dict[str, Floats]]]:
+        return (lab.sweep([many_passes(d, n) for d, n in self.points], self.pairs),
+                lab.compute_each(few_samples, [{"d": d, "n": n, "pairs": self.pairs} for d, n in self.points]))
+
+    def errors(self, got: tuple[list[Result], list[dict[str, Floats]]]) -> dict[str, dict[tuple[int, int], Floats]]:
+        """Of each learner and each d and n, over pairs."""
+        found = {"network": [1 - result.records.accuracy for result in got[0]],
+                 "NTK": [each["ntk"] for each in got[1]], "best pair": [each["pair"] for each in got[1]]}
+        return {name: dict(zip(self.points, values, strict=True)) for name, values in found.items()}
+
+    def judge(self, got: tuple[list[Result], list[dict[str, Floats]]]) -> Findings:
+        errors, checks, numbers = self.errors(got), [], {}
+        for d in self.d:
+            n = xor.rotation_samples(d)
+            for name in ("network", "NTK"):
+                values = errors[name][d, n]
+                low = float(values.mean() - 3 * values.std(ddof=1) / np.sqrt(len(values)))
+                checks.append(self.error(low, learner=name, d=d, n=n))
+            numbers[f"bound with the proof's constants worked out, d = {d}, n = {n}"] = xor.rotation_bound(d, n)
+        rows = [{"learner": name, "d": d, "n": n, "pair": i, "error": float(value)} for name, points in errors.items()
+                for (d, n), values in points.items() for i, value in enumerate(values)]
+        note = ("The contrast is the best single product x_i x_j: it knows the basis. Least squares on all products is "
+                "not one, as its kernel is a function of inner products and so rotation invariant.")
+        return Findings(checks, rows, numbers, note)
+
+    def draw(self, got: tuple[list[Result], list[dict[str, Floats]]]) -> Any:
+        return few_samples_plot(self.errors(got), self.d)
 
 
-def network_errors(lab: Lab, d: int, n: int, runs: int) -> Floats:
-    """Of the paper's network after many passes over n samples. Inputs and start are exchangeable: any pair will do."""
-    steps = 400
-    protocol = Protocol(max_steps=steps, eval_every=steps, eval_size=2000)
+def many_passes(d: int, n: int) -> Setup:
+    """The paper's network, many passes over n samples. Inputs and start are exchangeable: any pair will do."""
     learner = xor.learner(256, 0.3, 0.25, min(n, 128))
-    return 1 - lab.measure(Setup(Parity(d, 2, sample=n), learner, protocol), runs).records.accuracy
+    return Setup(Parity(d, 2, sample=n), learner, Protocol(max_steps=400, eval_every=400, eval_size=2000))
 
 
-def few_samples(lab: Lab, d: int, n: int, pairs: int, test: int = 2000) -> dict[str, Floats]:
+@computation
+def few_samples(seed: int, d: int, n: int, pairs: int, test: int = 2000) -> dict[str, Floats]:
     """Errors of the tangent kernel and of the product x_i x_j that fits the samples best (the first of several)."""
     made: dict[str, list[float]] = {"ntk": [], "pair": []}
     for number in range(pairs):
-        generator = lab.rng(d, n, number)
+        generator = rng(seed, d, n, number)
         i, j = generator.choice(d, 2, replace=False)
         x, z = signs(generator, n, d), signs(generator, test, d)
         y, truth = x[:, i] * x[:, j], z[:, i] * z[:, j]
@@ -129,7 +176,7 @@ def few_samples_plot(errors: dict[str, dict[tuple[int, int], Floats]], sizes: li
     for axes, d in zip(panels, sizes, strict=True):
         styles = zip(plots.COLOURS, "osD", plots.LINES, strict=False)
         for (name, points), (colour, marker, line) in zip(errors.items(), styles, strict=False):
-            mine = {n: values for (size, n), values in points.items() if size == d}
+            mine = {n: values for (inputs, n), values in points.items() if inputs == d}
             means = np.array([values.mean() for values in mine.values()])
             spread = [1.96 * values.std(ddof=1) / np.sqrt(len(values)) for values in mine.values()]
             axes.errorbar(list(mine), means, spread, color=colour, marker=marker, markersize=3, linestyle=line,

@@ -3,77 +3,110 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from paritylab import Parity, Protocol, plots
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Check, Outcome, at_least
-from paritylab.papers.glasgow2023.common import exponent, network, samples, tracked
+from paritylab import Protocol, plots
+from paritylab.claims import Findings, Lab, Rule, Trial, at_least, claim, size
+from paritylab.papers.glasgow2023.common import Floats, Watch, exponent, network, samples, tracked, watched
 from paritylab.papers.glasgow2023.samples import spread
+from paritylab.running.sweeps import Result
 from paritylab.theory import xor
 from paritylab.theory.xor_phases import Phases, growth_rate
 
 
-@reproduces("glasgow2023.open-batch1")
-def batch_of_one(lab: Lab) -> Outcome:
+@claim(
+    "glasgow2023.open-batch1",
+    where="Section 5 (open question)",
+    kind="empirical",
+    title="Batch size one",
+    statement="""Whether plain SGD with one sample per step also needs only about d samples is left open; a scaling
+    experiment can probe it.""",
+    published="no published value",
+)
+class OpenBatch1(Trial):
     """Samples to 99 % with one sample a step, at rates 0.25/d and 1/d."""
-    sizes = lab.pick("d", quick=[20, 40, 80], full=[20, 40, 80, 160])
-    runs = lab.pick("seeds", quick=10, full=10)
+
+    d = size(quick=[20, 40, 80], full=[20, 40, 80, 160])
+    seeds = size(10)
     rates = (0.25, 1.0)
-    checks: list[Check] = []
-    rows: list[dict[str, Any]] = []
-    series: dict[str, plots.Series] = {}
-    for rate in rates:
-        setups = [network(d, 128, 0.3, rate / d, 1,
-                          Protocol(max_steps=400 * d, eval_every=d // 4, eval_size=4000, threshold=0.99))
-                  for d in sizes]
-        needed = [samples(result.records, 1) for result in lab.sweep(setups, runs)]
-        slope, interval = exponent(sizes, needed)
-        supported = None if math.isnan(slope) else interval[0] >= 0.8 and interval[1] <= 1.7
-        checks.append(Check(f"slope of log median samples on log d, eta = {rate:g}/d", slope,
-                            "95 % interval in 0.8 to 1.7", supported, interval))
-        rows += [{"eta": rate / d, "d": d, "run": run, "samples": float(value) if value < np.inf else None}
-                 for d, values in zip(sizes, needed, strict=True) for run, value in enumerate(values)]
-        series[rf"$\eta = {rate:g}/d$"] = spread(sizes, needed)
-    law = np.array([min(sizes), max(sizes)], float)
-    start = float(np.asarray(series[r"$\eta = 1/d$"].y)[0]) / (law[0] * math.log(law[0]))
-    figure = plots.scaling_plot(series, "inputs $d$", "samples to 99 %, one a step",
-                                {r"$\propto d\,\ln d$": (law, start * law * np.log(law))})
-    return Outcome(checks, rows, figure)
+
+    slope = Rule("slope of log median samples on log d, eta = {rate:g}/d", "95 % interval in 0.8 to 1.7")
+
+    def work(self, lab: Lab) -> list[list[Result]]:
+        protocols = {d: Protocol(max_steps=400 * d, eval_every=d // 4, eval_size=4000, threshold=0.99) for d in self.d}
+        return [lab.sweep([network(d, 128, 0.3, rate / d, 1, protocols[d]) for d in self.d], self.seeds)
+                for rate in self.rates]
+
+    def needed(self, got: list[list[Result]]) -> dict[float, list[Floats]]:
+        """Samples of each run, for each d, at each rate."""
+        return {rate: [samples(result.records, 1) for result in results]
+                for rate, results in zip(self.rates, got, strict=True)}
+
+    def judge(self, got: list[list[Result]]) -> Findings:
+        checks, rows = [], []
+        for rate, needed in self.needed(got).items():
+            slope, interval = exponent(self.d, needed)
+            supported = None if math.isnan(slope) else interval[0] >= 0.8 and interval[1] <= 1.7
+            checks.append(self.slope(slope, passed=supported, interval=interval, rate=rate))
+            rows += [{"eta": rate / d, "d": d, "run": run, "samples": float(value) if value < np.inf else None}
+                     for d, values in zip(self.d, needed, strict=True) for run, value in enumerate(values)]
+        return Findings(checks, rows)
+
+    def draw(self, got: list[list[Result]]) -> Any:
+        needed = self.needed(got)
+        law = np.array([min(self.d), max(self.d)], float)
+        start = float(np.asarray(spread(self.d, needed[1.0]).y)[0]) / (law[0] * math.log(law[0]))
+        return plots.scaling_plot({rf"$\eta = {rate:g}/d$": spread(self.d, each) for rate, each in needed.items()},
+                                  "inputs $d$", "samples to 99 %, one a step",
+                                  {r"$\propto d\,\ln d$": (law, start * law * np.log(law))})
 
 
-@reproduces("glasgow2023.open-gaussian")
-def gaussian_inputs(lab: Lab) -> Outcome:
+@claim(
+    "glasgow2023.open-gaussian",
+    where="Section 5 (open question)",
+    kind="empirical",
+    title="Gaussian instead of Boolean inputs",
+    statement="""The proof covers only the cube; the same training on N(0,I) inputs with y = -sign(x1 x2) is expected to
+    pass phase 1, phase 2 is unclear.""",
+    published="no published value",
+)
+class OpenGaussian(Trial):
     """Growth of |w_sig| and final accuracy with N(0, I) inputs, the label still the sign of x1 x2."""
-    sizes = lab.pick("d", quick=[32], full=[32, 64, 128])
-    runs, width = lab.pick("seeds", quick=3, full=10), lab.pick("width", quick=256, full=256)
+
+    d = size(quick=[32], full=[32, 64, 128])
+    seeds = size(quick=3, full=10)
+    width = size(256)
     theta = eta = 0.1
-    checks: list[Check] = []
-    rows: list[dict[str, Any]] = []
-    numbers: dict[str, float | None] = {}
-    made: dict[str, Phases] = {}
-    for d in sizes:
-        setup = network(d, width, theta, eta, 4 * d, Protocol(eval_size=4000))
-        setup = replace(setup, problem=Parity(d, 2, inputs=xor.gaussian_inputs))
-        steps = math.ceil(12 * math.log(d) / eta)
-        phases = made[f"d = {d}"] = tracked(lab, setup, steps, 5, runs)
-        fits = [growth_rate(phases["time"], phases["sig"][run], theta) for run in range(runs)]
-        checks.append(at_least(f"median R^2 of the log-linear fit of median |w_sig| up to theta, d = {d}",
-                               float(np.median([fit[1] for fit in fits])), 0.98))
-        accuracy = phases["accuracy"][:, -1]
-        numbers[f"growth rate of |w_sig|, d = {d}"] = float(np.median([fit[0] for fit in fits]))
-        numbers[f"final accuracy, median, d = {d}"] = float(np.median(accuracy))
-        numbers[f"final accuracy, least, d = {d}"] = float(accuracy.min())
-        rows += [{"d": d, "run": run, "rate": fits[run][0], "r_squared": fits[run][1], "accuracy": float(accuracy[run]),
-                  "loss": float(phases["loss"][run, -1]), "margin_ratio": float(phases["margins"][run, -1].max()
-                                                                                / phases["margins"][run, -1].min())}
-                 for run in range(runs)]
-    numbers["predicted growth rate, sqrt(2/pi) / pi"] = xor.GAUSSIAN_RATE
-    return Outcome(checks, rows, gaussian_plot(made, theta), numbers)
+
+    fit = at_least("median R^2 of the log-linear fit of median |w_sig| up to theta, d = {d}", 0.98)
+
+    def watch(self, d: int) -> Watch:
+        about = {"d": d, "width": self.width, "theta": self.theta, "eta": self.eta, "batch": 4 * d}
+        return Watch(about, math.ceil(12 * math.log(d) / self.eta), 5, self.seeds, eval_size=4000, gaussian=True)
+
+    def work(self, lab: Lab) -> list[Phases]:
+        return watched(lab, tracked, [self.watch(d) for d in self.d])
+
+    def judge(self, got: list[Phases]) -> Findings:
+        checks, rows, numbers = [], [], {}
+        for d, phases in zip(self.d, got, strict=True):
+            fits = [growth_rate(phases["time"], sig, self.theta) for sig in phases["sig"]]
+            checks.append(self.fit(float(np.median([fit[1] for fit in fits])), d=d))
+            accuracy, margins = phases["accuracy"][:, -1], phases["margins"][:, -1]
+            numbers[f"growth rate of |w_sig|, d = {d}"] = float(np.median([fit[0] for fit in fits]))
+            numbers[f"final accuracy, median, d = {d}"] = float(np.median(accuracy))
+            numbers[f"final accuracy, least, d = {d}"] = float(accuracy.min())
+            rows += [{"d": d, "run": run, "rate": rate, "r_squared": r_squared, "accuracy": float(accuracy[run]),
+                      "loss": float(phases["loss"][run, -1]),
+                      "margin_ratio": float(margins[run].max() / margins[run].min())}
+                     for run, (rate, r_squared) in enumerate(fits)]
+        numbers["predicted growth rate, sqrt(2/pi) / pi"] = xor.GAUSSIAN_RATE
+        return Findings(checks, rows, numbers)
+
+    def draw(self, got: list[Phases]) -> Any:
+        return gaussian_plot({f"d = {d}": phases for d, phases in zip(self.d, got, strict=True)}, self.theta)
 
 
 @plots.styled

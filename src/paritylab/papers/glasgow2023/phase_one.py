@@ -8,46 +8,71 @@ from typing import Any
 
 import numpy as np
 
-from paritylab import Protocol, plots
+from paritylab import Curves, curves, plots
+from paritylab.claims import Findings, Lab, Rule, Trial, at_least, at_most, between, claim, computation, rng, size
 from paritylab.claims.intervals import mean
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Check, Outcome, at_least, at_most, between
-from paritylab.papers.glasgow2023.common import Floats, network, tracked
+from paritylab.papers.glasgow2023.common import Floats, Watch, network, tracked, watched
 from paritylab.theory import xor
 from paritylab.theory.xor_gradients import active_mean
 from paritylab.theory.xor_phases import Phases, growth_rate
 
 
-@reproduces("glasgow2023.eq4-3-rate")
-def exponential_growth(lab: Lab) -> Outcome:
+@claim(
+    "glasgow2023.eq4-3-rate",
+    where="Equation (4.3); Section 4.1; Appendix C.2",
+    kind="empirical",
+    title="Exponential growth of the signal component in phase 1",
+    statement="""While the network output is small each neuron's signal part multiplies by
+    1 + eta |a|/(||w|| sqrt(2 pi)) per step and its opposite part shrinks at the same rate; w_perp and |a| hardly
+    move.""",
+    published="""rate 1/sqrt(2 pi) = 0.3989 per unit time eta*t: median |w_sig| 0.0076 -> 0.0166 -> 0.0358 at t=0,20,40
+    (d=64, theta=eta=0.1)""",
+)
+class Eq43Rate(Trial):
     """Medians of |w_sig| and |w_opp| against time, near the population's gradient."""
-    sizes = lab.pick("d", quick=[64], full=[64, 256])
-    rates = lab.pick("eta", quick=[0.1], full=[0.02, 0.1])
-    width = lab.pick("width", quick=256, full=512)
-    samples = lab.pick("batch / d", quick=32, full=50)
-    runs = lab.pick("seeds", quick=3, full=5)
-    theta, checks, rows, numbers = 0.1, [], [], {}
-    shown: dict[str, tuple[Phases, float]] = {}
-    for d, eta in itertools.product(sizes, rates):
-        batch, where = samples * d, f"d = {d}, eta = {eta:g}"
-        steps = math.ceil((math.log(0.45 * math.sqrt(d)) / 0.36 + 0.5) / eta)
-        phases = tracked(lab, network(d, width, theta, eta, batch, Protocol(eval_size=200)), steps, 1, runs)
-        windows = [Window(phases, run, theta, batch) for run in range(runs)]
-        slopes = {part: mean([getattr(window, part) for window in windows]) for part in ("sig", "opp")}
-        checks.append(between(f"slope of log median |w_sig|, {where}", slopes["sig"][0], 0.36, 0.44, slopes["sig"][1]))
-        checks.append(between(f"slope of log median |w_opp|, {where}", slopes["opp"][0], -0.6, -0.25, slopes["opp"][1]))
-        for part in ("perp", "a"):
-            change = max(window.change(part) for window in windows)
-            checks.append(at_most(f"largest relative change of |{part}|, {where}", change, 0.15))
-        ratio = np.mean([window.sig / window.predicted for window in windows])
-        numbers[f"measured / predicted growth of |w_sig|, {where}"] = float(ratio)
-        rows += [{"d": d, "eta": eta, "run": run, "time": float(time), **{name: float(phases[name][run][i]) for name in
-                  ("sig", "opp", "perp", "a")}} for run in range(runs) for i, time in enumerate(phases["time"])]
-        if eta == rates[-1]:
-            shown[f"d = {d}"] = phases, 2 * theta / math.sqrt(batch)
-            numbers[f"exact population gradient / equation 4.3 at the start, d = {d}"] = exact_ratio(lab, d)
-    return Outcome(checks, rows, growth_plot(shown), numbers)
+
+    d = size(quick=[64], full=[64, 256])
+    eta = size(quick=[0.1], full=[0.02, 0.1])
+    width = size(quick=256, full=512)
+    share = size(quick=32, full=50, label="batch / d")
+    seeds = size(quick=3, full=5)
+    theta = 0.1
+
+    signal = between("slope of log median |w_sig|, d = {d}, eta = {eta:g}", 0.36, 0.44)
+    opposite = between("slope of log median |w_opp|, d = {d}, eta = {eta:g}", -0.6, -0.25)
+    change = at_most("largest relative change of |{part}|, d = {d}, eta = {eta:g}", 0.15)
+
+    def watch(self, d: int, eta: float) -> Watch:
+        about = {"d": d, "width": self.width, "theta": self.theta, "eta": eta, "batch": self.share * d}
+        return Watch(about, math.ceil((math.log(0.45 * math.sqrt(d)) / 0.36 + 0.5) / eta), 1, self.seeds, eval_size=200)
+
+    def work(self, lab: Lab) -> tuple[list[Phases], list[dict[str, Floats]]]:
+        watches = [self.watch(d, eta) for d, eta in itertools.product(self.d, self.eta)]
+        return watched(lab, tracked, watches), lab.compute_each(exact_ratio, [{"d": d, "neurons": 100} for d in self.d])
+
+    def judge(self, got: tuple[list[Phases], list[dict[str, Floats]]]) -> Findings:
+        checks, rows, numbers = [], [], {}
+        exact = dict(zip(self.d, got[1], strict=True))
+        for (d, eta), phases in zip(itertools.product(self.d, self.eta), got[0], strict=True):
+            where = f"d = {d}, eta = {eta:g}"
+            windows = [Window(phases, run, self.theta, self.share * d) for run in range(self.seeds)]
+            checks += [self.signal(*mean([window.sig for window in windows]), d=d, eta=eta),
+                       self.opposite(*mean([window.opp for window in windows]), d=d, eta=eta)]
+            checks += [self.change(max(window.change(part) for window in windows), part=part, d=d, eta=eta)
+                       for part in ("perp", "a")]
+            ratio = np.mean([window.sig / window.predicted for window in windows])
+            numbers[f"measured / predicted growth of |w_sig|, {where}"] = float(ratio)
+            rows += [{"d": d, "eta": eta, "run": run, "time": float(time),
+                      **{name: float(phases[name][run][i]) for name in ("sig", "opp", "perp", "a")}}
+                     for run in range(self.seeds) for i, time in enumerate(phases["time"])]
+            if eta == self.eta[-1]:
+                numbers[f"exact population gradient / equation 4.3 at the start, d = {d}"] = float(exact[d]["ratio"])
+        return Findings(checks, rows, numbers)
+
+    def draw(self, got: tuple[list[Phases], list[dict[str, Floats]]]) -> Any:
+        made = zip(itertools.product(self.d, self.eta), got[0], strict=True)
+        return growth_plot({f"d = {d}": (phases, 2 * self.theta / math.sqrt(self.share * d))
+                            for (d, eta), phases in made if eta == self.eta[-1]})
 
 
 class Window:
@@ -74,13 +99,14 @@ class Window:
         return abs(float(self[name][-1] / self[name][0]) - 1)
 
 
-def exact_ratio(lab: Lab, d: int, neurons: int = 100) -> float:
+@computation
+def exact_ratio(seed: int, d: int, neurons: int) -> dict[str, Any]:
     """-w_sig . grad L0 of random neurons, exact, over what equation 4.3 makes of it: a mean weighted by |w_sig|^2."""
-    w = lab.rng(d).standard_normal((neurons, d))
+    w = rng(seed, d).standard_normal((neurons, d))
     w /= np.linalg.norm(w, axis=1, keepdims=True)
     sig = (w[:, 0] + w[:, 1]) / math.sqrt(2)
     exact = np.array([active_mean(each)[:2].sum() for each in w]) / math.sqrt(2) * sig
-    return float(exact.sum() / (xor.RATE * sig**2).sum())
+    return {"ratio": exact.sum() / (xor.RATE * sig**2).sum()}
 
 
 @plots.styled
@@ -109,43 +135,67 @@ def growth_plot(shown: dict[str, tuple[Phases, float]]) -> Any:
     return figure
 
 
-@reproduces("glasgow2023.lemma4-1")
-def end_of_phase_one(lab: Lab) -> Outcome:
+@claim(
+    "glasgow2023.lemma4-1",
+    where="Lemma 4.1 / Lemma C.1",
+    kind="theory",
+    title="State at the end of phase 1",
+    statement="""After O(log d/eta) steps the non-signal mass is still small while for each of the four cluster
+    directions at least 10% of the neurons are signal-dominated.""",
+    published="about a quarter of neurons per direction, non-signal mass falls from 0.98 to below 0.1 of the total",
+)
+class Lemma41(Trial):
     """The neurons at T1: which point to which cluster, and what mass is not signal."""
-    sizes = lab.pick("d", quick=[64], full=[64, 256])
-    width, runs = lab.pick("width", quick=256, full=512), lab.pick("seeds", quick=5, full=5)
+
+    d = size(quick=[64], full=[64, 256])
+    width = size(quick=256, full=512)
+    seeds = size(5)
     theta = eta = 0.1
-    checks: list[Check] = []
-    rows: list[dict[str, Any]] = []
-    numbers: dict[str, float | None] = {}
-    clouds: dict[str, xor.Neurons] = {}
-    for d in sizes:
-        last = round((0.5 * math.log(d) + 2) / (0.4 * eta))
-        made = lab.curves(network(d, width, theta, eta, 8 * d), [0, last], runs=runs, weights=True)
-        neurons = xor.Neurons.of(made.weights)
-        first, after = (xor.Neurons(neurons.w[:, i], neurons.a[:, i]) for i in range(2))
-        rest = after.perp**2 + after.opp**2
-        heavy = np.abs(after.sig) >= 3 * np.sqrt(rest)
-        towards = (after.w[..., :2] @ xor.CLUSTERS.T > 0) & (after.a[..., None] * xor.LABELS > 0)  # w_sig . mu > 0
-        shares = np.mean(heavy[..., None] & towards, axis=1)
-        mass, product = rest.mean(1), np.mean(np.abs(after.a) * after.size, axis=1)
-        good = (shares.min(1) >= 0.1) & (mass <= 4 * theta**2) & (product <= 1)
-        checks.append(at_least(f"share of seeds with all three conditions, d = {d}", float(good.mean()), 0.8))
-        whole = [np.mean(part.size**2, axis=1) for part in (first, after)]
-        before = np.mean(first.perp**2 + first.opp**2, axis=1) / whole[0]
-        numbers |= {
-            f"least share of neurons of a direction, over all seeds, d = {d}": float(shares.min()),
-            f"largest E|w_perp + w_opp|^2 / theta^2, d = {d}": float(mass.max()) / theta**2,
-            f"largest E|a w|, d = {d}": float(product.max()),
-            f"share of non-signal mass at the start, d = {d}": float(np.median(before)),
-            f"share of non-signal mass at T1, d = {d}": float(np.median(mass / whole[1])),
-        }
-        rows += [{"d": d, "run": run, "steps": last, **{f"share_{i + 1}": float(shares[run, i]) for i in range(4)},
-                  "nonsignal_mass": float(mass[run]), "nonsignal_share": float(mass[run] / whole[1][run]),
-                  "nonsignal_share_at_start": float(before[run]), "mean_aw": float(product[run])}
-                 for run in range(runs)]
-        clouds[f"d = {d}, step {last}"] = xor.Neurons(after.w[0], after.a[0])
-    return Outcome(checks, rows, cloud_plot(clouds), numbers)
+
+    good = at_least("share of seeds with all three conditions, d = {d}", 0.8)
+
+    def last(self, d: int) -> int:
+        return round((0.5 * math.log(d) + 2) / (0.4 * self.eta))
+
+    def work(self, lab: Lab) -> list[Curves]:
+        return [lab.curves(network(d, self.width, self.theta, self.eta, 8 * d), [0, self.last(d)], runs=self.seeds,
+                           weights=True) for d in self.d]
+
+    def neurons(self, got: list[Curves]) -> dict[int, tuple[xor.Neurons, xor.Neurons]]:
+        """Those of all runs at the start and at T1, for each d."""
+        made = {d: xor.Neurons.of(recorded.weights) for d, recorded in zip(self.d, got, strict=True)}
+        return {d: (xor.Neurons(all_.w[:, 0], all_.a[:, 0]), xor.Neurons(all_.w[:, 1], all_.a[:, 1]))
+                for d, all_ in made.items()}
+
+    def judge(self, got: list[Curves]) -> Findings:
+        checks, rows, numbers = [], [], {}
+        for d, (first, after) in self.neurons(got).items():
+            rest = after.perp**2 + after.opp**2
+            heavy = np.abs(after.sig) >= 3 * np.sqrt(rest)
+            towards = (after.w[..., :2] @ xor.CLUSTERS.T > 0) & (after.a[..., None] * xor.LABELS > 0)  # w_sig . mu > 0
+            shares = np.mean(heavy[..., None] & towards, axis=1)
+            mass, product = rest.mean(1), np.mean(np.abs(after.a) * after.size, axis=1)
+            good = (shares.min(1) >= 0.1) & (mass <= 4 * self.theta**2) & (product <= 1)
+            checks.append(self.good(float(good.mean()), d=d))
+            whole = [np.mean(part.size**2, axis=1) for part in (first, after)]
+            before = np.mean(first.perp**2 + first.opp**2, axis=1) / whole[0]
+            numbers |= {
+                f"least share of neurons of a direction, over all seeds, d = {d}": float(shares.min()),
+                f"largest E|w_perp + w_opp|^2 / theta^2, d = {d}": float(mass.max()) / self.theta**2,
+                f"largest E|a w|, d = {d}": float(product.max()),
+                f"share of non-signal mass at the start, d = {d}": float(np.median(before)),
+                f"share of non-signal mass at T1, d = {d}": float(np.median(mass / whole[1])),
+            }
+            rows += [{"d": d, "run": run, "steps": self.last(d),
+                      **{f"share_{i + 1}": float(shares[run, i]) for i in range(4)},
+                      "nonsignal_mass": float(mass[run]), "nonsignal_share": float(mass[run] / whole[1][run]),
+                      "nonsignal_share_at_start": float(before[run]), "mean_aw": float(product[run])}
+                     for run in range(self.seeds)]
+        return Findings(checks, rows, numbers)
+
+    def draw(self, got: list[Curves]) -> Any:
+        return cloud_plot({f"d = {d}, step {self.last(d)}": xor.Neurons(after.w[0], after.a[0])
+                           for d, (_, after) in self.neurons(got).items()})
 
 
 @plots.styled
@@ -168,60 +218,76 @@ def cloud_plot(clouds: dict[str, xor.Neurons]) -> Any:
     return figure
 
 
-@reproduces("glasgow2023.lemma-b13")
-def layers_stay_balanced(lab: Lab) -> Outcome:
+@claim(
+    "glasgow2023.lemma-b13",
+    where="Lemma B.13; footnote 4",
+    kind="theory",
+    title="Layer balance is preserved",
+    statement="""With both layers trained, |a| <= ||w|| stays true and ||w||^2 - a^2 grows by at most 4 eta^2 a^2 per
+    step.""",
+    published="max ||a|/||w|| - 1| about 1% at eta=0.1",
+)
+class LemmaB13(Trial):
     """|w|^2 - a^2 of every neuron at every step."""
-    sizes = lab.pick("d", quick=[32], full=[32, 128])
-    width, runs = lab.pick("width", quick=64, full=128), lab.pick("seeds", quick=5, full=5)
+
+    d = size(quick=[32], full=[32, 128])
+    width = size(quick=64, full=128)
+    seeds = size(5)
     theta, fast, slow = 0.3, 0.25, 0.05
-    checks: list[Check] = []
-    rows: list[dict[str, Any]] = []
-    curves: dict[str, plots.Series] = {}
-    for d in sizes:
-        drifts = {}
-        for eta in (fast, slow):
-            balance = kept_balance(lab, d, width, theta, eta, runs)
-            where = f"d = {d}, eta = {eta:g}"
-            share = float(balance["violations"].sum() / balance["pairs"].sum())
-            checks.append(Check(f"share of (neuron, step) pairs with too large a growth, {where}", share, "< 0.001",
-                                share < 1e-3))
-            checks.append(at_most(f"largest |a| / |w|, {where}", float(balance["ratio"].max()), 1 + 1e-5))
-            drifts[eta] = balance["drift"]
-            rows += [{"d": d, "eta": eta, "run": run, "violations": int(balance["violations"][run]),
-                      "largest_ratio": float(balance["ratio"][run]), "drift": float(balance["drift"][run])}
-                     for run in range(runs)]
-            series = np.median(balance["series"], axis=0)
-            some = np.unique(np.geomspace(1, len(series) - 1, 40).astype(int))
-            curves[rf"$d = {d}$, $\eta = {eta:g}$"] = plots.Series(eta * some, series[some])
-        shrinks = float(np.mean(drifts[fast]) / np.mean(drifts[slow]))
-        checks.append(between(f"drift at eta = 0.25 / at 0.05, d = {d}", shrinks, 3.0, 8.0))
-    figure = plots.scaling_plot(curves, r"time $\eta t$", r"largest $1 - |a|/|w|$ of a network")
-    return Outcome(checks, rows, figure)
+
+    growth = Rule("share of (neuron, step) pairs with too large a growth, d = {d}, eta = {eta:g}", "< 0.001")
+    ratio = at_most("largest |a| / |w|, d = {d}, eta = {eta:g}", 1 + 1e-5)
+    drift = between("drift at eta = 0.25 / at 0.05, d = {d}", 3.0, 8.0)
+
+    @property
+    def points(self) -> list[tuple[int, float]]:
+        return list(itertools.product(self.d, (self.fast, self.slow)))
+
+    def work(self, lab: Lab) -> list[dict[str, Floats]]:
+        return watched(lab, balance, [self.watch(d, eta) for d, eta in self.points])
+
+    def watch(self, d: int, eta: float) -> Watch:
+        batch = round(d * math.log(d) ** 2)
+        about = {"d": d, "width": self.width, "theta": self.theta, "eta": eta, "batch": batch}
+        return Watch(about, math.ceil(12 * math.log(d) / eta), 1, self.seeds, eval_size=200)
+
+    def judge(self, got: list[dict[str, Floats]]) -> Findings:
+        checks, rows = [], []
+        found = dict(zip(self.points, got, strict=True))
+        for (d, eta), each in found.items():
+            share = float(each["violations"].sum() / each["pairs"].sum())
+            checks += [self.growth(share, passed=share < 1e-3, d=d, eta=eta),
+                       self.ratio(float(each["ratio"].max()), d=d, eta=eta)]
+            if eta == self.slow:
+                checks.append(self.drift(float(np.mean(found[d, self.fast]["drift"]) / np.mean(each["drift"])), d=d))
+            rows += [{"d": d, "eta": eta, "run": run, "violations": int(each["violations"][run]),
+                      "largest_ratio": float(each["ratio"][run]), "drift": float(each["drift"][run])}
+                     for run in range(self.seeds)]
+        return Findings(checks, rows)
+
+    def draw(self, got: list[dict[str, Floats]]) -> Any:
+        series: dict[str, plots.Series] = {}
+        for (d, eta), each in zip(self.points, got, strict=True):
+            drift = np.median(each["series"], axis=0)
+            some = np.unique(np.geomspace(1, len(drift) - 1, 40).astype(int))
+            series[rf"$d = {d}$, $\eta = {eta:g}$"] = plots.Series(eta * some, drift[some])
+        return plots.scaling_plot(series, r"time $\eta t$", r"largest $1 - |a|/|w|$ of a network")
 
 
-def kept_balance(lab: Lab, d: int, width: int, theta: float, eta: float, runs: int) -> dict[str, Floats]:
+@computation
+def balance(seed: int, engine: str, **about: Any) -> dict[str, Any]:
     """Over all neurons and steps of each run: broken inequalities, largest |a|/|w|, largest 1 - |a|/|w|."""
-    from paritylab import curves, engines
-
-    steps, batch = math.ceil(12 * math.log(d) / eta), round(d * math.log(d) ** 2)
-    setup = network(d, width, theta, eta, batch, Protocol(eval_size=200))
-    chosen = engines.choose(setup, lab.engine, curves=True)
-
-    def make() -> dict[str, Any]:
-        found: dict[str, list[Any]] = {name: [] for name in ("violations", "pairs", "ratio", "drift", "series")}
-        for run in range(runs):
-            made = curves(setup, steps, 1, [run], lab.seed, chosen, lab.threads, weights=True, progress=lab.progress)
-            neurons = xor.Neurons.of(made.weights)
-            a, size = np.abs(neurons.a[0]).astype(float), np.sqrt(np.sum(neurons.w[0].astype(float) ** 2, axis=-1))
-            growth = np.diff(size**2 - a**2, axis=0)
-            found["violations"].append(np.sum(growth > 4 * eta**2 * a[:-1] ** 2))
-            found["pairs"].append(growth.size)
-            found["ratio"].append(np.max(a / size))
-            found["series"].append(np.max(1 - a / size, axis=1))
-            found["drift"].append(np.max(np.abs(a / size - 1)))
-        return {name: np.array(values) for name, values in found.items()}
-
-    key = {"setup": setup.id, "engine": chosen, "steps": steps, "runs": runs}
-    balance = lab.kept_old("xor-balance", key, make)
-    lab.count(setup, chosen, runs, runs * steps)
-    return balance
+    watch = Watch(**about)
+    setup, eta = watch.setup, watch.about["eta"]
+    found: dict[str, list[Any]] = {name: [] for name in ("violations", "pairs", "ratio", "drift", "series")}
+    for run in range(watch.runs):
+        made = curves(setup, watch.steps, watch.every, [run], seed, engine, weights=True, progress=False)
+        neurons = xor.Neurons.of(made.weights)
+        a, norm = np.abs(neurons.a[0]).astype(float), np.sqrt(np.sum(neurons.w[0].astype(float) ** 2, axis=-1))
+        growth = np.diff(norm**2 - a**2, axis=0)
+        found["violations"].append(np.sum(growth > 4 * eta**2 * a[:-1] ** 2))
+        found["pairs"].append(growth.size)
+        found["ratio"].append(np.max(a / norm))
+        found["series"].append(np.max(1 - a / norm, axis=1))
+        found["drift"].append(np.max(np.abs(a / norm - 1)))
+    return found

@@ -10,26 +10,30 @@ import numpy as np
 from matplotlib.ticker import NullLocator
 
 from paritylab import plots
+from paritylab.claims import Findings, Lab, Trial, at_least, at_most, between, claim, holds, size
 from paritylab.claims.intervals import mean
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Check, Outcome, at_least, at_most, between, holds
-from paritylab.papers.glasgow2023.common import Floats, network, tracked
+from paritylab.papers.glasgow2023.common import Floats, Watch, tracked, watched
 from paritylab.theory import xor
 from paritylab.theory.xor_phases import Phases
 
 STARTS = {"50/50 signs": 0.5, "70/30 signs": 0.7}
 
 
-def margin_runs(lab: Lab) -> tuple[dict[str, Phases], int]:
+class MarginRuns(Trial):
     """Runs from balanced and unbalanced signs, watched every 5 steps until the loss is below 0.05."""
-    rates = lab.pick("eta", quick=[0.1], full=[0.02, 0.1])
-    width, runs = lab.pick("width", quick=256, full=512), lab.pick("seeds", quick=5, full=5)
-    made: dict[str, Phases] = {}
-    for eta, (name, share) in itertools.product(rates, STARTS.items()):
-        setup = network(64, width, 0.1, eta, 2048, share=share)
-        made[f"eta = {eta:g}, {name}"] = tracked(lab, setup, round(30 / eta), 5, runs)
-    return made, runs
+
+    eta = size(quick=[0.1], full=[0.02, 0.1])
+    width = size(quick=256, full=512)
+    seeds = size(5)
+
+    def work(self, lab: Lab) -> list[Phases]:
+        about = {"d": 64, "width": self.width, "theta": 0.1, "batch": 2048}
+        return watched(lab, tracked, [Watch(about | {"eta": eta, "share": share}, round(30 / eta), 5, self.seeds)
+                                      for eta, share in itertools.product(self.eta, STARTS.values())])
+
+    def named(self, got: list[Phases]) -> dict[str, Phases]:
+        names = [f"eta = {eta:g}, {name}" for eta, name in itertools.product(self.eta, STARTS)]
+        return dict(zip(names, got, strict=True))
 
 
 def second_phase(phases: Phases, run: int) -> slice:
@@ -41,35 +45,46 @@ def second_phase(phases: Phases, run: int) -> slice:
     return slice(int(first[0]), end) if len(first) else slice(0, 0)
 
 
-@reproduces("glasgow2023.phase2-margins")
-def margins_balance(lab: Lab) -> Outcome:
+@claim(
+    "glasgow2023.phase2-margins",
+    where="Lemma 4.4 / Lemma D.3 items 2-3",
+    kind="theory",
+    title="Phase 2: smallest margin grows fastest and margins balance",
+    statement="""The weakest cluster margin grows at rate 2 tau g_max and the strongest at 2 tau g_min with
+    tau = sqrt2/4 and g = |l'(mu)|, so margins grow and equalise.""",
+    published="""gamma_max/gamma_min from about 1.5 to below 1.1; e.g. 0.263/0.385 at t=120 and 2.78/2.93 at t=200
+    (theta=eta=0.1, d=64)""",
+)
+class Phase2Margins(MarginRuns):
     """The weakest margin grows at the rate 2 tau g_max, and the margins become equal."""
-    made, runs = margin_runs(lab)
-    checks: list[Check] = []
-    rows: list[dict[str, Any]] = []
-    for name, phases in made.items():
-        eta = float(phases["time"][1] / phases["steps"][1])
-        rising, speeds, ended = [], [], []
-        for run in range(runs):
-            margins = phases["margins"][run][second_phase(phases, run)]
-            least, most = margins.min(1), margins.max(1)
-            rising.append(np.diff(least) >= 0)
-            predicted = 2 * eta * xor.MARGIN_RATE * xor.slope(least[:-1])
-            speeds.append(float(np.mean(np.diff(np.log(least)) / (5 * predicted))))
-            ratios = most / least
-            ended.append(bool(ratios[-1] <= 1.15 and ratios[-1] < ratios[0]))
-            rows.append({"runs": name, "run": run, "records": len(margins), "rising": float(np.mean(rising[-1])),
-                         "growth_over_predicted": speeds[-1], "ratio_at_start": float(ratios[0]),
-                         "ratio_at_end": float(ratios[-1])})
-        speed, interval = mean(speeds)
-        checks += [
-            at_least(f"share of records in which gamma_min does not fall, {name}", float(np.concatenate(rising).mean()),
-                     0.98),
-            between(f"mean growth of gamma_min / (2 eta tau g_max), {name}", speed, 0.8, 1.2, interval),
-            at_least(f"share of seeds whose margins end within 1.15 and closer than at first, {name}",
-                     float(np.mean(ended)), 0.8),
-        ]
-    return Outcome(checks, rows, margins_plot(made))
+
+    rising = at_least("share of records in which gamma_min does not fall, {runs}", 0.98)
+    speed = between("mean growth of gamma_min / (2 eta tau g_max), {runs}", 0.8, 1.2)
+    equal = at_least("share of seeds whose margins end within 1.15 and closer than at first, {runs}", 0.8)
+
+    def judge(self, got: list[Phases]) -> Findings:
+        checks, rows = [], []
+        for name, phases in self.named(got).items():
+            eta = float(phases["time"][1] / phases["steps"][1])
+            rising, speeds, ended = [], [], []
+            for run in range(self.seeds):
+                margins = phases["margins"][run][second_phase(phases, run)]
+                least, most = margins.min(1), margins.max(1)
+                rising.append(np.diff(least) >= 0)
+                predicted = 2 * eta * xor.MARGIN_RATE * xor.slope(least[:-1])
+                speeds.append(float(np.mean(np.diff(np.log(least)) / (5 * predicted))))
+                ratios = most / least
+                ended.append(bool(ratios[-1] <= 1.15 and ratios[-1] < ratios[0]))
+                rows.append({"runs": name, "run": run, "records": len(margins), "rising": float(np.mean(rising[-1])),
+                             "growth_over_predicted": speeds[-1], "ratio_at_start": float(ratios[0]),
+                             "ratio_at_end": float(ratios[-1])})
+            checks += [self.rising(float(np.concatenate(rising).mean()), runs=name),
+                       self.speed(*mean(speeds), runs=name),
+                       self.equal(float(np.mean(ended)), runs=name)]
+        return Findings(checks, rows)
+
+    def draw(self, got: list[Phases]) -> Any:
+        return margins_plot(self.named(got))
 
 
 @plots.styled
@@ -99,44 +114,55 @@ def margins_plot(made: dict[str, Phases]) -> Any:
     return figure
 
 
-@reproduces("glasgow2023.def4-2-signal-heavy")
-def stays_signal_heavy(lab: Lab) -> Outcome:
+@claim(
+    "glasgow2023.def4-2-signal-heavy",
+    where="Definition 4.2; Lemma 4.4 item 1",
+    kind="theory",
+    title="Signal-heavy condition persists",
+    statement="""Once most mass sits in neurons with exp(6H)||w_perp|| + ||w_opp|| <= zeta ||w_sig||, and the remaining
+    mass is below zeta times the smallest margin, this stays true.""",
+    published="relaxed zeta decreases through phase 2",
+)
+class Def42SignalHeavy(MarginRuns):
     """The smallest zeta of Definition 4.2 (relaxed: 1 in place of exp(6H)), and the mass outside the heavy set.
 
     Judged is the heavy set of each record's own zeta, as the setup records it; beside it one set S that is carried
     along as in Lemma D.3, the largest heavy one at the first zeta below 0.1.
     """
-    made, runs = margin_runs(lab)
-    checks: list[Check] = []
-    rows: list[dict[str, Any]] = []
-    numbers: dict[str, float | None] = {}
-    for name, phases in made.items():
-        kept: list[Any] = []
-        rises: dict[str, list[float]] = {"followed": [], "light": []}
-        for run in range(runs):
-            zeta = phases["relaxed"][run]
-            below = np.flatnonzero(zeta < 0.1)
-            end = second_phase(phases, run).stop
-            part = slice(int(below[0]), end) if len(below) else slice(0, 0)
-            kept.append(zeta[part] <= 1.2 * np.minimum.accumulate(zeta[part]))
-            rises["followed"].append(rise(phases["followed"][run][part]))
-            rises["light"].append(rise(phases["light"][run][part]))
-            rows += [{"runs": name, "run": run, "time": float(phases["time"][i]), "zeta": float(zeta[i]),
-                      "strict_zeta": float(phases["zeta"][run][i]),
-                      "outside_over_margin": float(phases["light"][run][i]),
-                      "outside_S_over_margin": float(phases["followed"][run][i]),
-                      "balance": float(phases["size2"][run][i] - phases["a2"][run][i])} for i in range(end)]
-        checks += [
-            at_least(f"share of records with zeta <= 1.2 of its least so far, {name}",
-                     float(np.concatenate(kept).mean()) if sum(map(len, kept)) else None, 0.95),
-            at_most(f"largest (mass outside the set / gamma_min) over its least so far, {name}",
-                    max(rises["light"]), 1.2),
-            at_most(f"largest |a| / |w|, {name}", float(phases["ratio"].max()), 1 + 1e-5),
-        ]
-        numbers[f"the same of one set carried along, {name}"] = max(rises["followed"])
-    note = ("The heavy set of each record's own zeta shrinks with zeta, and a few of the last neurons that leave it "
-            "raise its ratio; the mass outside one set that is carried along, as in the lemma, is among the numbers.")
-    return Outcome(checks, rows, heaviness_plot(made), numbers, note)
+
+    zeta = at_least("share of records with zeta <= 1.2 of its least so far, {runs}", 0.95)
+    outside = at_most("largest (mass outside the set / gamma_min) over its least so far, {runs}", 1.2)
+    ratio = at_most("largest |a| / |w|, {runs}", 1 + 1e-5)
+
+    def judge(self, got: list[Phases]) -> Findings:
+        checks, rows, numbers = [], [], {}
+        for name, phases in self.named(got).items():
+            kept: list[Any] = []
+            rises: dict[str, list[float]] = {"followed": [], "light": []}
+            for run in range(self.seeds):
+                zeta = phases["relaxed"][run]
+                below = np.flatnonzero(zeta < 0.1)
+                end = second_phase(phases, run).stop
+                part = slice(int(below[0]), end) if len(below) else slice(0, 0)
+                kept.append(zeta[part] <= 1.2 * np.minimum.accumulate(zeta[part]))
+                rises["followed"].append(rise(phases["followed"][run][part]))
+                rises["light"].append(rise(phases["light"][run][part]))
+                rows += [{"runs": name, "run": run, "time": float(phases["time"][i]), "zeta": float(zeta[i]),
+                          "strict_zeta": float(phases["zeta"][run][i]),
+                          "outside_over_margin": float(phases["light"][run][i]),
+                          "outside_S_over_margin": float(phases["followed"][run][i]),
+                          "balance": float(phases["size2"][run][i] - phases["a2"][run][i])} for i in range(end)]
+            share = float(np.concatenate(kept).mean()) if sum(map(len, kept)) else None
+            checks += [self.zeta(share, runs=name), self.outside(max(rises["light"]), runs=name),
+                       self.ratio(float(phases["ratio"].max()), runs=name)]
+            numbers[f"the same of one set carried along, {name}"] = max(rises["followed"])
+        note = ("The heavy set of each record's own zeta shrinks with zeta, and a few of the last neurons that leave "
+                "it raise its ratio; the mass outside one set that is carried along, as in the lemma, is among the "
+                "numbers.")
+        return Findings(checks, rows, numbers, note)
+
+    def draw(self, got: list[Phases]) -> Any:
+        return heaviness_plot(self.named(got))
 
 
 def rise(values: Floats) -> float:
@@ -177,46 +203,77 @@ def heaviness_plot(made: dict[str, Phases]) -> Any:
 # --- a frozen second layer (Remark 4.3) -------------------------------------------------------------------------------
 
 
-@reproduces("glasgow2023.remark4-3-frozen")
-def frozen_layer(lab: Lab) -> Outcome:
+@claim(
+    "glasgow2023.remark4-3-frozen",
+    where="Remark 4.3",
+    kind="empirical",
+    title="Freezing the second layer loses the exponential feedback",
+    statement="""If output weights are fixed in size the signal grows only linearly after phase 1, at a rate non-signal
+    neurons can match, so the ratio between them is not maintained.""",
+    published="joint: median |w_sig| 1.89 and gamma_min 2.8 at t=200; frozen: 0.56 and 0.017 (d=64, m=2048)",
+)
+class Remark43Frozen(Trial):
     """Growth of the signal and of the margin with both layers trained, and with the second one frozen."""
-    width, runs = lab.pick("width", quick=256, full=512), lab.pick("seeds", quick=10, full=10)
-    batches = lab.pick("m", quick=[32, 2048], full=[32, 128, 2048])
-    d, theta, eta, steps = 64, 0.1, 0.1, 400
-    made: dict[tuple[int, str], Phases] = {}
-    for m, (name, frozen) in itertools.product(batches, (("joint", False), ("frozen", True))):
-        made[m, name] = tracked(lab, network(d, width, theta, eta, m, frozen=frozen), steps, 5, runs)
-    joint, frozen = made[max(batches), "joint"], made[max(batches), "frozen"]
-    at = joint["steps"]
-    window = np.flatnonzero((at >= 100) & (at <= 200))
-    fits = {"joint": [fit_both(at, joint["sig"][run], unsaturated(joint, run, window)) for run in range(runs)],
-            "frozen": [fit_both(at, frozen["sig"][run], window) for run in range(runs)]}
-    linear, exponential = (np.array([fit[i] for fit in fits["frozen"]]) for i in range(2))
-    point = int(np.flatnonzero(at == 200)[0])
-    least = {name: float(np.median(phases["margins"][:, point].min(1))) for name, phases in
-             (("joint", joint), ("frozen", frozen))}
-    share = {name: (made[min(batches), name]["rest2"] / made[min(batches), name]["size2"])[:, -1]
-             for name in ("joint", "frozen")}
-    checks = [
-        holds("log-linear fit beats linear fit, joint, from step 100 until g_min < 1/2 (saturation) or step 200",
-              bool(np.median([fit[1] - fit[0] for fit in fits["joint"]]) > 0), "larger R^2",
-              float(np.median([fit[1] for fit in fits["joint"]]))),
-        at_least("R^2 of the linear fit, frozen, steps 100 to 200", float(np.median(linear)), 0.99),
-        holds("linear fit beats log-linear fit, frozen", bool(np.median(linear - exponential) > 0), "larger R^2",
-              float(np.median(exponential))),
-        at_least("gamma_min at step 200, joint / frozen", least["joint"] / least["frozen"], 20.0),
-        at_least("share of seeds with more non-signal mass at T if frozen, m = d/2",
-                 float(np.mean(share["frozen"] > share["joint"])), 0.8),
-    ]
-    numbers = {f"median |w_sig| at step 200, {name}": float(np.median(phases["sig"][:, point]))
-               for name, phases in (("joint", joint), ("frozen", frozen))}
-    numbers |= {f"gamma_min at step 200, {name}": value for name, value in least.items()}
-    numbers |= {f"non-signal share at T, m = d/2, {name}": float(np.median(values)) for name, values in share.items()}
-    rows = [{"m": m, "layer": name, "run": run, "step": int(at[i]), "sig": float(phases["sig"][run][i]),
-             "gamma_min": float(phases["margins"][run][i].min()), "accuracy": float(phases["accuracy"][run][i]),
-             "nonsignal_share": float(phases["rest2"][run][i] / phases["size2"][run][i])}
-            for (m, name), phases in made.items() for run in range(runs) for i in range(0, len(at), 2)]
-    return Outcome(checks, rows, frozen_plot(joint, frozen), numbers)
+
+    width = size(quick=256, full=512)
+    seeds = size(10)
+    m = size(quick=[32, 2048], full=[32, 128, 2048])
+
+    exponential = holds(
+        "log-linear fit beats linear fit, joint, from step 100 until g_min < 1/2 (saturation) or step 200",
+        "larger R^2")
+    linear = at_least("R^2 of the linear fit, frozen, steps 100 to 200", 0.99)
+    beats = holds("linear fit beats log-linear fit, frozen", "larger R^2")
+    margin = at_least("gamma_min at step 200, joint / frozen", 20.0)
+    mass = at_least("share of seeds with more non-signal mass at T if frozen, m = d/2", 0.8)
+
+    @property
+    def points(self) -> list[tuple[int, str]]:
+        return list(itertools.product(self.m, ("joint", "frozen")))
+
+    def work(self, lab: Lab) -> list[Phases]:
+        about = {"d": 64, "width": self.width, "theta": 0.1, "eta": 0.1}
+        return watched(lab, tracked, [Watch(about | {"batch": m, "frozen": name == "frozen"}, 400, 5, self.seeds)
+                                      for m, name in self.points])
+
+    def both(self, got: list[Phases], m: int) -> dict[str, Phases]:
+        """Both kinds of training with batches of m."""
+        made = dict(zip(self.points, got, strict=True))
+        return {name: made[m, name] for name in ("joint", "frozen")}
+
+    def judge(self, got: list[Phases]) -> Findings:
+        large, small = self.both(got, max(self.m)), self.both(got, min(self.m))
+        joint, frozen = large.values()
+        at = joint["steps"]
+        window = np.flatnonzero((at >= 100) & (at <= 200))
+        joints = [fit_both(at, joint["sig"][run], unsaturated(joint, run, window)) for run in range(self.seeds)]
+        frozens = [fit_both(at, frozen["sig"][run], window) for run in range(self.seeds)]
+        linear, exponential = np.array(frozens).T
+        point = int(np.flatnonzero(at == 200)[0])
+        least = {name: float(np.median(phases["margins"][:, point].min(1))) for name, phases in large.items()}
+        share = {name: (phases["rest2"] / phases["size2"])[:, -1] for name, phases in small.items()}
+        checks = [
+            self.exponential(bool(np.median([fit[1] - fit[0] for fit in joints]) > 0),
+                             float(np.median([fit[1] for fit in joints]))),
+            self.linear(float(np.median(linear))),
+            self.beats(bool(np.median(linear - exponential) > 0), float(np.median(exponential))),
+            self.margin(least["joint"] / least["frozen"]),
+            self.mass(float(np.mean(share["frozen"] > share["joint"]))),
+        ]
+        numbers = {f"median |w_sig| at step 200, {name}": float(np.median(phases["sig"][:, point]))
+                   for name, phases in large.items()}
+        numbers |= {f"gamma_min at step 200, {name}": value for name, value in least.items()}
+        numbers |= {f"non-signal share at T, m = d/2, {name}": float(np.median(values))
+                    for name, values in share.items()}
+        rows = [{"m": m, "layer": name, "run": run, "step": int(at[i]), "sig": float(phases["sig"][run][i]),
+                 "gamma_min": float(phases["margins"][run][i].min()), "accuracy": float(phases["accuracy"][run][i]),
+                 "nonsignal_share": float(phases["rest2"][run][i] / phases["size2"][run][i])}
+                for (m, name), phases in zip(self.points, got, strict=True) for run in range(self.seeds)
+                for i in range(0, len(at), 2)]
+        return Findings(checks, rows, numbers)
+
+    def draw(self, got: list[Phases]) -> Any:
+        return frozen_plot(**self.both(got, max(self.m)))
 
 
 def unsaturated(phases: Phases, run: int, window: Any) -> Any:
