@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from workloads import WORKLOADS
 
-from paritylab.engines import lanes
+from paritylab.engines.configuration import Configuration
 from paritylab.engines.warps import WarpsPool, device
 from paritylab.engines.warps.plan import plan
 from paritylab.engines.work import Job, Queue
@@ -82,7 +82,7 @@ def kernels(only: str | None = None) -> None:
     def compiled(case: Any) -> Any:
         program = setups[case[0]].program
         try:
-            return gpu.kernels(plan(program, lanes.pool_arguments(program), **case[1]))
+            return gpu.kernels(plan(program, Configuration.of(program), **case[1]))
         except Exception as error:
             return error
 

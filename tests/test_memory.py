@@ -10,7 +10,7 @@ from commands import run
 
 import paritylab as pl
 from paritylab import baselines, memory
-from paritylab.engines import room
+from paritylab.engines.registry import named
 from paritylab.errors import CellFailed, InvalidInput
 from paritylab.memory import Part, TooLarge, require_room
 
@@ -112,7 +112,7 @@ def test_where_the_rest_is_too_large_already_all_must_be_less(little):
 @pytest.mark.parametrize("engine", ["jax", "lanes"])
 def test_what_is_trained_every_day_is_far_from_any_limit(engine):
     setup = pl.Setup(pl.Parity(50, 3, sample=10**4), pl.Learner(pl.MLP(1000), batch=1024))
-    assert sum(part.bytes for part in room.parts(setup.program, engine, 1000).values()) < 5e8
+    assert sum(part.bytes for part in named(engine).parts(setup.program, 1000, None).values()) < 5e8
 
 
 # --- what there is ------------------------------------------------------------------------------------------------

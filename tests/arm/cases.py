@@ -13,7 +13,8 @@ from kernel_reference import Factors
 from test_native_kernel import ACTIVATIONS, DEFAULTS, INF, LOSSES, _lanes, make_run
 
 import paritylab as pl
-from paritylab.engines import Job, lanes
+from paritylab.engines import Job
+from paritylab.engines.configuration import Configuration
 from paritylab.engines.starts import initial_params
 from paritylab.engines.work import Queue
 
@@ -61,7 +62,7 @@ def _w1(count: int) -> Case:
     arrays = {"W": hidden["w"], "b": hidden["b"], "u": output["w"][:, :, 0], "c": output["b"][:, 0]}
     runs = [dict(start={name: array[i] for name, array in arrays.items()}, key=rows.key[i], lr=rows.lr[i],
                  tau=rows.noise[i], flip=int(rows.flip[i]), mask=rows.mask[i]) for i in range(count)]
-    return COMMON | lanes.pool_arguments(setup.program), runs, rows.max_steps
+    return COMMON | Configuration.of(setup.program).to_dict(), runs, rows.max_steps
 
 
 def _activations_and_losses() -> list[Case]:

@@ -16,7 +16,8 @@ import jax
 import numpy as np
 
 import paritylab as pl
-from paritylab.engines import Job, lanes, loop
+from paritylab.engines import Job, loop
+from paritylab.engines.configuration import Configuration
 from paritylab.engines.starts import initial_params
 from paritylab.engines.warps import WarpsPool, device
 from paritylab.engines.warps.plan import Plan, plan
@@ -118,7 +119,7 @@ def assert_follows_oracle(name: str, where: Any) -> None:
 def plan_of(setup: pl.Setup, tuning: dict[str, Any]) -> Plan:
     """The plan that :func:`assert_follows_oracle` will need."""
     program = replace(setup, protocol=NEVER).program
-    return plan(program, lanes.pool_arguments(program), **tuning)
+    return plan(program, Configuration.of(program), **tuning)
 
 
 def main() -> None:

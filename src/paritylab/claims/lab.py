@@ -16,7 +16,7 @@ import numpy as np
 from paritylab.claims import requests
 from paritylab.claims.requests import Pending, Planned, Request, Strategy
 from paritylab.claims.rules import SIZES, Size
-from paritylab.engines import ENGINES
+from paritylab.engines.registry import names
 from paritylab.errors import require, unknown
 from paritylab.running import keeping, races
 from paritylab.running.computations import Computation
@@ -63,8 +63,8 @@ class Lab:
         if size not in SIZES:
             raise unknown("size", size, SIZES)
         require(0 <= seed < 2**32, f"seed must be in 0..2^32-1, not {seed}")
-        if engine not in ENGINES:
-            raise unknown("engine", engine, ENGINES)
+        if engine not in names():
+            raise unknown("engine", engine, names())
         require(threads is None or threads >= 1, f"threads must be at least 1, not {threads}")
         self.size, self.out, self.seed = size, out, seed
         self.engine, self.threads, self.progress, self.plan = engine, threads, progress, plan

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import queue
-import re
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
@@ -14,23 +12,21 @@ from typing import Any
 import jax
 import numpy as np
 
-from paritylab.engines import lanes, loop, warps
-from paritylab.engines.jax_engine import JaxPool, default_slots
+from paritylab.engines import loop, warps
+from paritylab.engines.interface import Pool
+from paritylab.engines.registry import AUTO, named, names
+from paritylab.engines.registry import EngineNotice as EngineNotice
+from paritylab.engines.registry import engines as registered
 from paritylab.engines.room import require_room_for
 from paritylab.engines.work import Job as Job
 from paritylab.engines.work import Outcomes, Queue
-from paritylab.errors import CellFailed, InvalidInput, in_a_line, require, unknown
+from paritylab.errors import CellFailed, InvalidInput, in_a_line, require
 from paritylab.memory import TooLarge
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import Records
 
-ENGINES = ("auto", "jax", "lanes", "warps")
 AT_ONCE = 16
 """Programs that are trained side by side on a GPU."""
-
-
-class EngineNotice(UserWarning):
-    """Something about the choice of engine that a user would want to know."""
 
 
 def choose(setup: Setup, engine: str = "auto", curves: bool = False) -> str:
@@ -42,35 +38,27 @@ def choose(setup: Setup, engine: str = "auto", curves: bool = False) -> str:
     >>> choose(Setup(Parity(n=30, k=3)), "jax")
     'jax'
     """
-    if engine not in ENGINES:
-        raise unknown("engine", engine, ENGINES)
-    if engine == "jax":
-        return engine
-    if engine == "warps":
-        require(not curves, "engine 'warps' records no curves; use 'jax' or 'auto'")
-        _require_warps(setup)
-        return engine
-    if engine == "auto" and not curves and warps.available() and warps.refusal(setup) is None:
-        return "warps"
-    why_not = lanes.refusal(setup)
-    if engine == "auto" and (why_not or jax.default_backend() != "cpu"):
-        return "jax"
-    if lanes.kernel() is None:
-        missing = "the native engine 'lanes' is not installed (it takes GCC 12 or Clang, and no Windows)"
-        if engine == "lanes":
-            raise InvalidInput(f"{missing}; allowed here: auto, jax")
-        warnings.warn(f"{missing}; using 'jax', about ten times slower here", EngineNotice, stacklevel=2)
-        return "jax"
-    if why_not:
-        raise InvalidInput(f"engine 'lanes' cannot train this: {why_not}; use 'jax' or 'auto'")
-    return "lanes"
+    if engine == AUTO:
+        return _fastest(setup, curves)
+    found = named(engine)
+    require(not curves or found.records_curves, f"engine {engine!r} records no curves; use 'jax' or 'auto'")
+    if absence := found.absence():
+        there = [name for name in names() if name == AUTO or named(name).absence() is None]
+        raise InvalidInput(f"{absence}; allowed here: {', '.join(there)}")
+    if why_not := found.refusal(setup):
+        raise InvalidInput(f"engine {engine!r} cannot train this: {why_not}; use 'jax' or 'auto'")
+    return engine
 
 
-def _require_warps(setup: Setup) -> None:
-    if not warps.available():
-        raise InvalidInput("engine 'warps' needs an NVIDIA GPU and CuPy (pip install 'paritylab[gpu]'); use 'auto'")
-    if why_not := warps.refusal(setup):
-        raise InvalidInput(f"engine 'warps' cannot train this: {why_not}; use 'jax' or 'auto'")
+def _fastest(setup: Setup, curves: bool) -> str:
+    for name, engine in registered().items():
+        if not engine.first_choice() or (curves and not engine.records_curves) or engine.refusal(setup):
+            continue
+        if absence := engine.absence():
+            warnings.warn(f"{absence}; using 'jax', about ten times slower here", EngineNotice, stacklevel=3)
+            continue
+        return name
+    raise InvalidInput("no engine can train this")  # not reached: 'jax' refuses nothing
 
 
 def on_gpu() -> bool:
@@ -84,11 +72,7 @@ def label(engine: str) -> str:
     >>> label("lanes")
     'lanes'
     """
-    if engine == "warps":
-        return warps.label()
-    if engine != "jax" or jax.default_backend() == "cpu":
-        return engine
-    return "jax_" + re.sub(r"\W+", "_", jax.devices()[0].device_kind)
+    return named(engine).label()
 
 
 def choices(setups: Sequence[Setup], engine: str = "auto") -> list[tuple[str, str]]:
@@ -97,15 +81,11 @@ def choices(setups: Sequence[Setup], engine: str = "auto") -> list[tuple[str, st
     return [(name, label(name)) for name in chosen]
 
 
-def make_pool(queue: Queue, engine: str, threads: int | None = None, slots: int | None = None, **options: Any) -> Any:
-    """Slots for the runs of a queue, on a chosen engine ('jax', 'lanes' or 'warps')."""
-    program = queue.jobs[0].setup.program
-    require_room_for(program, engine, len(queue), threads)
-    if engine == "jax":
-        return JaxPool(program, slots or default_slots(program, len(queue)), **options)
-    if engine == "warps":
-        return warps.WarpsPool(program, slots or len(queue), **options)
-    return lanes.LanesPool(program, threads or os.cpu_count() or 1, **options)
+def make_pool(queue: Queue, engine: str, threads: int | None = None, slots: int | None = None, **options: Any) -> Pool:
+    """Slots for the runs of a queue, on a chosen engine."""
+    program, found = queue.jobs[0].setup.program, named(engine)
+    require_room_for(found, program, len(queue), threads)
+    return found.pool(program, len(queue), threads, slots, **options)
 
 
 def train(
@@ -140,10 +120,10 @@ def attempt(
 ) -> Iterator[Sequence[tuple[int, Records | CellFailed]]]:
     """As :func:`train`; if the jobs cannot be trained, each has that as its last item, in place of an exception.
 
-    On a GPU with ``warps`` the jobs may be of several programs.
+    With an engine that trains programs side by side the jobs may be of several.
     """
-    if engine == "warps" and len(groups := together(jobs)) > 1:
-        yield from _side_by_side(jobs, groups)
+    if engine != AUTO and named(engine).side_by_side and len(groups := together(jobs)) > 1:
+        yield from _side_by_side(jobs, groups, engine)
         return
     setup = jobs[0].setup
     try:
@@ -162,7 +142,7 @@ def attempt(
 
 
 def _side_by_side(
-    jobs: Sequence[Job], groups: Sequence[list[int]]
+    jobs: Sequence[Job], groups: Sequence[list[int]], engine: str
 ) -> Iterator[Sequence[tuple[int, Records | CellFailed]]]:
     """Train programs in threads, several at a time: a small one leaves most of a GPU idle, and compiling takes long."""
     found: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -170,7 +150,7 @@ def _side_by_side(
 
     def work(group: list[int]) -> None:
         try:
-            for ended in attempt([jobs[i] for i in group], "warps"):
+            for ended in attempt([jobs[i] for i in group], engine):
                 found.put([(group[i], records) for i, records in ended])
                 if stopped.is_set():
                     return

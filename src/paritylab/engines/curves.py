@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -15,8 +14,8 @@ import numpy as np
 from paritylab.engines import choose, loop
 from paritylab.engines.evaluation import Evaluation
 from paritylab.engines.gradient import MOST_ORDERED, MOST_UPDATES
-from paritylab.engines.jax_engine import accurate_products, all_finite, default_slots
-from paritylab.engines.lanes import LanesPool
+from paritylab.engines.jax_engine import JaxEngine, accurate_products, all_finite, default_slots
+from paritylab.engines.registry import AUTO, named
 from paritylab.engines.room import require_room_for
 from paritylab.engines.slots import ACTIVE, Slots, entering, make_moves
 from paritylab.engines.work import Job, Queue
@@ -143,10 +142,11 @@ def curves_each(
     together: dict[Setup, list[int]] = {}
     with Bar("model-steps", len(setups) * len(runs) * last, progress) as bar:
         for i, setup in enumerate(setups):
-            if recording.engine(setup, engine) == "lanes":
+            chosen = recording.engine(setup, engine)
+            if chosen != JaxEngine.name:
                 job = Job(setup, seed, np.asarray(runs))
                 done = len(found) * len(runs) * last
-                found[i] = _on_lanes(job, recording, threads, lambda steps, done=done: bar.show(done + steps))
+                found[i] = _traced(job, recording, chosen, threads, lambda steps, done=done: bar.show(done + steps))
             else:
                 together.setdefault(stepping(setup), []).append(i)
         for program, members in together.items():
@@ -176,8 +176,9 @@ class Recording:
         """The engine for a Setup; only ``jax`` reports another loss than the one that is trained."""
         if self.reported(setup) == setup:
             return choose(setup, asked, curves=True)
-        require(asked != "lanes", "engine 'lanes' reports the loss that is trained; use 'jax' or 'auto'")
-        return "jax"
+        require(asked in (AUTO, JaxEngine.name),
+                f"engine {asked!r} reports the loss that is trained; use 'jax' or 'auto'")
+        return JaxEngine.name
 
     def reported(self, setup: Setup) -> Setup:
         """The Setup with the loss that is reported."""
@@ -219,12 +220,14 @@ def _check_memory(size: int, runs: int, points: int) -> None:
     require_room("this recording", {"points over all runs": Part(runs * points, size)})
 
 
-def _on_lanes(job: Job, recording: Recording, threads: int | None, show: Callable[[int], None]) -> Curves:
-    queue = Queue([job])
-    require_room_for(job.setup.program, "lanes", len(queue), threads)
-    trace = (recording.points.tolist(), len(queue), recording.trains(job.setup))
-    threads = threads or os.cpu_count() or 1
-    pool = LanesPool(job.setup.program, threads, keep_params=recording.weights, trace=trace)
+def _traced(
+    job: Job, recording: Recording, engine: str, threads: int | None, show: Callable[[int], None]
+) -> Curves:
+    """By an engine that records curves by itself."""
+    queue, found = Queue([job]), named(engine)
+    require_room_for(found, job.setup.program, len(queue), threads)
+    pool = found.tracer(queue, recording.points, recording.trains(job.setup), recording.weights, threads)
+    assert pool is not None, "choose() offers it only for engines that record curves"
     for _ in loop.train(queue, pool):
         show(pool.model_steps)
     series, params = pool.take_trace()
@@ -271,7 +274,7 @@ def _on_jax(program: Setup, jobs: list[Job], recording: Recording, show: Callabl
     """One call for each point, so that one program serves any spacing."""
     each, points = len(jobs[0].runs), recording.points
     runs = each * len(jobs)
-    require_room_for(program, "jax", runs)
+    require_room_for(named(JaxEngine.name), program, runs)
     slots = min(runs, default_slots(program, runs))
     train = recording.trains(program)
     _, fresh, step = current(_stepper, [program, recording.reported(program)], slots, train, recording.stop)

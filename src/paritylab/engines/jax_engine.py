@@ -8,6 +8,7 @@ are several devices, each has an equal share of the slots and advances it withou
 from __future__ import annotations
 
 import functools
+import re
 import time
 from typing import Any, NamedTuple
 
@@ -16,10 +17,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from paritylab.engines import room
 from paritylab.engines.evaluation import Evaluation
 from paritylab.engines.slots import ACTIVE, EMPTY, Slots, entering, make_moves
-from paritylab.engines.work import Outcomes, Rows
+from paritylab.engines.work import Outcomes, Queue, Rows
 from paritylab.functions.tracing import current, traced_apart
+from paritylab.memory import Part
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import CENSORED, DIVERGED, SOLVED, Records
 
@@ -143,6 +146,39 @@ def default_slots(program: Setup, runs: int) -> int:
         share = -(-runs // len(jax.local_devices()))
         most = min(max(2**29 // work, 1), 2**14, 1 << max(share - 1, 0).bit_length())
     return 1 << (most.bit_length() - 1)
+
+
+class JaxEngine:
+    """The engine as others see it: it can train everything, everywhere."""
+
+    name = "jax"
+    side_by_side = False
+    records_curves = True
+
+    def absence(self) -> str | None:
+        return None
+
+    def refusal(self, setup: Setup) -> str | None:
+        return None
+
+    def first_choice(self) -> bool:
+        return True
+
+    def label(self) -> str:
+        if jax.default_backend() == "cpu":
+            return self.name
+        return "jax_" + re.sub(r"\W+", "_", jax.devices()[0].device_kind)
+
+    def parts(self, program: Setup, runs: int, threads: int | None) -> dict[str, Part]:
+        return room.jax_parts(program, default_slots(program, runs)) if jax.default_backend() == "cpu" else {}
+
+    def pool(
+        self, program: Setup, runs: int, threads: int | None = None, slots: int | None = None, keep_params: bool = False
+    ) -> JaxPool:
+        return JaxPool(program, slots or default_slots(program, runs), keep_params)
+
+    def tracer(self, queue: Queue, points: np.ndarray, train: bool, keep_params: bool, threads: int | None) -> None:
+        return None  # it records runs of several Setups together: see curves.py
 
 
 class JaxPool:

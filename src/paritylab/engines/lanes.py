@@ -6,17 +6,21 @@ with their initial params, and collects the outcomes.
 
 from __future__ import annotations
 
+import os
 from itertools import pairwise
 from typing import Any
 
+import jax
 import numpy as np
 
-from paritylab.engines import starts
+from paritylab.engines import room, starts
+from paritylab.engines.configuration import FAMILIES, Configuration
 from paritylab.engines.starts import kernel
-from paritylab.engines.work import Outcomes, Rows
+from paritylab.engines.work import Outcomes, Queue, Rows
 from paritylab.errors import require
+from paritylab.memory import Part
 from paritylab.setups.inits import Layers
-from paritylab.setups.networks import MLP, Neuron, PolyNet
+from paritylab.setups.networks import MLP, Neuron
 from paritylab.setups.optimisers import SGD
 from paritylab.setups.problems import Parity
 from paritylab.setups.setup import Setup
@@ -34,7 +38,7 @@ def refusal(setup: Setup) -> str | None:
         return f"it has no {type(setup.problem).__name__}"
     if setup.problem.inputs is not None:
         return "it draws uniform inputs only"
-    if type(network) not in (MLP, Neuron, PolyNet):
+    if type(network) not in FAMILIES:
         return f"it has no {type(network).__name__}"
     if isinstance(network, MLP) and network.output_bias != network.bias:
         return "its MLPs have biases in all layers or in none"
@@ -60,39 +64,40 @@ def _too_large(setup: Setup) -> str | None:
     return None
 
 
-def pool_arguments(program: Setup) -> dict[str, Any]:
-    """The kernel's description of a program."""
-    network, loss, optimiser = program.learner.network, program.learner.loss, program.learner.optimiser
-    problem, protocol = program.problem, program.protocol
-    assert isinstance(optimiser, SGD)  # see refusal
-    family = {MLP: "mlp", Neuron: "neuron", PolyNet: "polynet"}[type(network)]
-    activation, numbers = network.activation.native if family != "polynet" else ("power", (1.0,))
-    widths = network.widths if isinstance(network, MLP) else [network.degree if family == "polynet" else 1]
-    rates = [float(rate) for rate in optimiser.rates or [1.0]]
-    plain = optimiser.decay_form == "plain"
-    return {
-        "n": problem.n,
-        "family": family,
-        "width": widths[-1],
-        "below": list(widths[:-1]),
-        "bias": getattr(network, "bias", True),
-        "batch": program.learner.batch,
-        "activation": activation,
-        "activation_params": [float(x) for x in numbers],
-        "loss": loss.native[0],
-        "loss_params": [float(x) for x in loss.native[1]],
-        "schedule": None if optimiser.schedule.constant else optimiser.schedule.block,
-        "rates": rates + rates[-1:] * (len(widths) + 1 - len(rates)),
-        "decay_coupled": 0.0 if plain else float(optimiser.weight_decay),
-        "decay_plain": float(optimiser.weight_decay) if plain else 0.0,
-        "sample": problem.sample or 0,
-        "replacement": problem.replacement,
-        "eval_every": protocol.eval_every,
-        "eval_size": protocol.eval_size,
-        "eval_fresh": protocol.fresh,
-        "allowed_errors": protocol.allowed_errors,
-        "consecutive": protocol.consecutive,
-    }
+class LanesEngine:
+    """The engine as others see it."""
+
+    name = "lanes"
+    side_by_side = False
+    records_curves = True
+
+    def absence(self) -> str | None:
+        missing = "the native engine 'lanes' is not installed (it takes GCC 12 or Clang, and no Windows)"
+        return missing if kernel() is None else None
+
+    def refusal(self, setup: Setup) -> str | None:
+        return refusal(setup)
+
+    def first_choice(self) -> bool:
+        return jax.default_backend() == "cpu"
+
+    def label(self) -> str:
+        return self.name
+
+    def parts(self, program: Setup, runs: int, threads: int | None) -> dict[str, Part]:
+        return room.lanes_parts(program, runs, threads)
+
+    def pool(
+        self, program: Setup, runs: int, threads: int | None = None, slots: int | None = None,
+        keep_params: bool = False, **options: Any,
+    ) -> LanesPool:
+        return LanesPool(program, threads or os.cpu_count() or 1, keep_params, **options)
+
+    def tracer(
+        self, queue: Queue, points: np.ndarray, train: bool, keep_params: bool, threads: int | None
+    ) -> LanesPool:
+        trace = (points.tolist(), len(queue), train)
+        return LanesPool(queue.jobs[0].setup.program, threads or os.cpu_count() or 1, keep_params, trace=trace)
 
 
 def _row(layers: Layers, name: str, count: int) -> np.ndarray:
@@ -118,14 +123,14 @@ class LanesPool:
         module = kernel()
         assert module is not None, "choose() offers this engine only where the kernel was built"
         require(1 <= threads <= MOST_THREADS, f"threads must be from 1 to {MOST_THREADS}, not {threads}")
-        arguments = pool_arguments(program)
+        configuration = Configuration.of(program)
         self._pool = module.Pool(
-            **arguments, keep_params=keep_params, threads=threads, isa=isa, layout=layout, trace=trace
+            **configuration.to_dict(), keep_params=keep_params, threads=threads, isa=isa, layout=layout, trace=trace
         )
         self._program = program
         self._keep = keep_params
-        self._mlp, self._bias = arguments["family"] == "mlp", arguments["bias"]
-        self._hidden = (program.problem.n, *arguments["below"], arguments["width"])
+        self._mlp, self._bias = configuration.family == "mlp", configuration.bias
+        self._hidden = (program.problem.n, *configuration.below, configuration.width)
         numbers = sum((fan_in + 1) * fan_out for fan_in, fan_out in pairwise((*self._hidden, 1)))
         self._most = max(self._pool.slots, STOCK_BYTES // (4 * numbers))
         self._chunk = min(starts.CHUNK, 1 << (self._most.bit_length() - 1))

@@ -3,36 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
 
-from paritylab.engines.work import Outcomes, Queue, Rows
-
-
-class Pool(Protocol):
-    """An engine at work on one program: a number of slots, each training one run."""
-
-    @property
-    def room(self) -> int:
-        """How many runs can be loaded now."""
-        ...
-
-    @property
-    def busy(self) -> bool:
-        """Whether any run is under way."""
-        ...
-
-    @property
-    def model_steps(self) -> int:
-        """Updates done so far, over all runs."""
-        ...
-
-    def load(self, rows: Rows) -> None:
-        """Put runs into free slots."""
-        ...
-
-    def advance(self, more: bool) -> Outcomes:
-        """Train for a moment (well under a second); ``more`` says whether other runs wait for slots."""
-        ...
+from paritylab.engines.interface import Pool
+from paritylab.engines.work import Outcomes, Queue
 
 
 def train(queue: Queue, pool: Pool) -> Iterator[Outcomes]:

@@ -60,7 +60,7 @@ def find(task: KeptTask, directory: Path, engine: str = "auto") -> Arrays | None
         names = [task.name]
     else:
         chosen = engines.choose(task.setup, engine, curves=isinstance(task, CurveTask))
-        names = [task.name_on(each) for each in dict.fromkeys((chosen, "lanes", "jax"))]
+        names = [task.name_on(each) for each in dict.fromkeys((chosen, *engines.registered()))]
     found = (recall(directory / f"{name}.npz", load_arrays) for name in names)
     return next((arrays for arrays in found if arrays is not None), None)
 

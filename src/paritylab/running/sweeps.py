@@ -259,7 +259,7 @@ def _groups(jobs: Sequence[engines.Job], chosen: Sequence[str], here: bool) -> I
     """Positions of the jobs that are trained at a time: one program each, unless several can be side by side."""
     for engine in sorted(set(chosen)):
         mine = [i for i, (job, name) in enumerate(zip(jobs, chosen, strict=True)) if name == engine and len(job.runs)]
-        if here and engine != "warps":
+        if here and not engines.named(engine).side_by_side:
             yield from ([mine[i] for i in group] for group in engines.together([jobs[i] for i in mine]))
         elif mine:
             yield mine

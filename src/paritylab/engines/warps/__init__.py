@@ -7,15 +7,21 @@ labels and noise of the other engines, bit for bit, and follow the same rules fo
 from __future__ import annotations
 
 import re
+from typing import Any
+
+import numpy as np
 
 from paritylab.engines import lanes
+from paritylab.engines.configuration import Configuration
 from paritylab.engines.warps import device
 from paritylab.engines.warps.plan import MOST_INPUTS, kernel_of
 from paritylab.engines.warps.pool import WarpsPool as WarpsPool
+from paritylab.engines.work import Queue
+from paritylab.memory import Part
 from paritylab.setups.networks import MLP
 from paritylab.setups.setup import Setup
 
-__all__ = ["WarpsPool", "available", "label", "refusal"]
+__all__ = ["WarpsEngine", "WarpsPool", "available", "label", "refusal"]
 
 
 def available() -> bool:
@@ -40,6 +46,39 @@ def refusal(setup: Setup) -> str | None:
         return "it has no MLPs with more than one hidden layer"
     if n > MOST_INPUTS:
         return f"it has at most {MOST_INPUTS} inputs, not {n}"
-    if kernel_of(lanes.pool_arguments(setup.program)) is None:
+    if kernel_of(Configuration.of(setup.program)) is None:
         return f"{type(network).__name__} at n = {n}, batch {setup.learner.batch} does not fit on the chip"
     return None
+
+
+class WarpsEngine:
+    """The engine as others see it."""
+
+    name = "warps"
+    side_by_side = True
+    records_curves = False
+
+    def absence(self) -> str | None:
+        needed = "engine 'warps' needs an NVIDIA GPU and CuPy (pip install 'paritylab[gpu]')"
+        return None if available() else needed
+
+    def refusal(self, setup: Setup) -> str | None:
+        return refusal(setup)
+
+    def first_choice(self) -> bool:
+        return available()
+
+    def label(self) -> str:
+        return label()
+
+    def parts(self, program: Setup, runs: int, threads: int | None) -> dict[str, Part]:
+        return {}
+
+    def pool(
+        self, program: Setup, runs: int, threads: int | None = None, slots: int | None = None,
+        keep_params: bool = False, **options: Any,
+    ) -> WarpsPool:
+        return WarpsPool(program, slots or runs, keep_params, **options)
+
+    def tracer(self, queue: Queue, points: np.ndarray, train: bool, keep_params: bool, threads: int | None) -> None:
+        return None

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from paritylab.engines import starts
+from paritylab.engines.configuration import Configuration
 from paritylab.setups import inits, schedules
 from paritylab.setups.inits import Init
 from paritylab.setups.setup import Setup
@@ -31,8 +32,6 @@ ROOMY_WARPS = 8  # of a team: with 255 registers a thread, as many as a processo
 MOST_WARPS = 32  # with 64, where weights spill into memory
 MOST_WIDTH = 1024
 STRETCH = 512  # steps between two looks at whether the launch is over
-
-Arguments = Mapping[str, Any]  # of lanes.pool_arguments
 
 
 @dataclass(frozen=True)
@@ -90,61 +89,61 @@ def _real(value: float) -> str:
     return f"{float(np.float32(value)).hex()}f"
 
 
-def plan(program: Setup, arguments: Arguments, kernel: str | None = None, **tuning: int) -> Plan:
+def plan(program: Setup, configuration: Configuration, kernel: str | None = None, **tuning: int) -> Plan:
     """The plan for a program.
 
     MLPs and neurons may be put on the other ``kernel``. ``tuning`` may set ``warps`` (of a block), ``blocks`` (at
     least so many on a processor), ``samples`` (at once, of ``threads``) and ``tiles`` (of sixteen units for a warp of
     ``tiles``).
     """
-    kernel = kernel or kernel_of(arguments)
+    kernel = kernel or kernel_of(configuration)
     assert kernel is not None, "refusal() says so"
-    constants, start = _constants(program, arguments), _start(program.learner.init, arguments)
+    constants, start = _constants(program, configuration), _start(program.learner.init, configuration)
     if kernel == "threads":
-        samples = tuning.get("samples", samples_at_once(arguments))
-        column = 128 * param_count(arguments) * (2 if samples < arguments["batch"] else 1)
+        samples = tuning.get("samples", samples_at_once(configuration))
+        column = 128 * param_count(configuration) * (2 if samples < configuration.batch else 1)
         warps = tuning.get("warps", 1 if column > 2**13 else 4)
         constants |= {"SAMPLES": samples, "WARPS": warps, "MIN_BLOCKS": tuning.get("blocks", 1)}
         return Plan(kernel, constants, start, 32 * warps, 32 * warps, column * warps)
-    tiles = tuning.get("tiles", tiles_of_a_warp(arguments))
-    team = -(-arguments["width"] // (16 * tiles))
+    tiles = tuning.get("tiles", tiles_of_a_warp(configuration))
+    team = -(-configuration.width // (16 * tiles))
     warps = tuning.get("warps", 4) if team == 1 else team
-    blocks = tuning.get("blocks", 4 if team == tiles == input_words(arguments) == 1 else 1)
+    blocks = tuning.get("blocks", 4 if team == tiles == input_words(configuration) == 1 else 1)
     constants |= {"TILES": tiles, "TEAM": team, "WARPS": warps, "MIN_BLOCKS": blocks}
     return Plan(kernel, constants, start, 32 * warps, warps // team, 0)
 
 
-def _constants(program: Setup, arguments: Arguments) -> dict[str, Any]:
-    activation, numbers = arguments["activation"], tuple(arguments["activation_params"])
+def _constants(program: Setup, configuration: Configuration) -> dict[str, Any]:
+    activation, numbers = configuration.activation, tuple(configuration.activation_params)
     if activation == "clip" and numbers[0] == math.inf:
         activation, numbers = "relu", ()
-    return _shape(arguments) | {
-        "BATCH": arguments["batch"],
+    return _shape(configuration) | {
+        "BATCH": configuration.batch,
         "ACTIVATION": activation.upper(),
         "numbers": numbers,
-        "LOSS": arguments["loss"].upper(),
-        "LOSS_NUMBER": float((*arguments["loss_params"], 0.0)[0]),
+        "LOSS": configuration.loss.upper(),
+        "LOSS_NUMBER": float((*configuration.loss_params, 0.0)[0]),
         "FLIPS": program.problem.noise > 0,
         "NOISY": program.learner.optimiser.noise > 0,
-        "SCHEDULED": arguments["schedule"] is not None,
+        "SCHEDULED": configuration.schedule is not None,
         "SCHEDULE_BLOCK": schedules.BLOCK,
-        "RATE_HIDDEN": arguments["rates"][0],
-        "RATE_OUTPUT": arguments["rates"][1],
-        "DECAYS": arguments["decay_coupled"] != 0 or arguments["decay_plain"] != 0,
-        "DECAY_COUPLED": arguments["decay_coupled"],
-        "DECAY_PLAIN": arguments["decay_plain"],
-        "EVAL_EVERY": arguments["eval_every"],
-        "EVAL_SIZE": arguments["eval_size"],
-        "EVAL_FRESH": arguments["eval_fresh"],
-        "ALLOWED": arguments["allowed_errors"],
-        "CONSECUTIVE": arguments["consecutive"],
-        "STRETCH": max(1, min(STRETCH, 32 * STRETCH // arguments["batch"])),
+        "RATE_HIDDEN": configuration.rates[0],
+        "RATE_OUTPUT": configuration.rates[1],
+        "DECAYS": configuration.decay_coupled != 0 or configuration.decay_plain != 0,
+        "DECAY_COUPLED": configuration.decay_coupled,
+        "DECAY_PLAIN": configuration.decay_plain,
+        "EVAL_EVERY": configuration.eval_every,
+        "EVAL_SIZE": configuration.eval_size,
+        "EVAL_FRESH": configuration.eval_fresh,
+        "ALLOWED": configuration.allowed_errors,
+        "CONSECUTIVE": configuration.consecutive,
+        "STRETCH": max(1, min(STRETCH, 32 * STRETCH // configuration.batch)),
     }
 
 
-def _shape(arguments: Arguments) -> dict[str, Any]:
-    names = {name.upper(): arguments[name] for name in ("n", "width", "bias")}
-    return {"FAMILY": arguments["family"].upper()} | names
+def _shape(configuration: Configuration) -> dict[str, Any]:
+    names = {name.upper(): getattr(configuration, name) for name in ("n", "width", "bias")}
+    return {"FAMILY": configuration.family.upper()} | names
 
 
 def start_law(law: Init) -> str | None:
@@ -153,9 +152,9 @@ def start_law(law: Init) -> str | None:
     return laws.get(law.sample) if starts.draws_by_itself(law) else None
 
 
-def _start(law: Init, arguments: Arguments) -> dict[str, Any]:
-    n, width = arguments["n"], arguments["width"]
-    return _shape(arguments) | {
+def _start(law: Init, configuration: Configuration) -> dict[str, Any]:
+    n, width = configuration.n, configuration.width
+    return _shape(configuration) | {
         "START_LAW": start_law(law) or "DRAWS_NOTHING",
         "START_FIXED": law.fixed is not None,
         "START_KEY": f"{law.fixed or 0}u",
@@ -164,37 +163,37 @@ def _start(law: Init, arguments: Arguments) -> dict[str, Any]:
     }
 
 
-def kernel_of(arguments: Arguments) -> str | None:
+def kernel_of(configuration: Configuration) -> str | None:
     """Which kernel trains this, ``tiles`` or ``threads``; None where it does not fit on the chip."""
-    fits = arguments["width"] <= MOST_SUMS and shared_bytes(arguments) <= MOST_SHARED
-    if arguments["family"] == "polynet" or (arguments["batch"] < SMALL_BATCH and fits):
+    fits = configuration.width <= MOST_SUMS and shared_bytes(configuration) <= MOST_SHARED
+    if configuration.family == "polynet" or (configuration.batch < SMALL_BATCH and fits):
         return "threads" if fits else None
-    return "tiles" if arguments["width"] <= MOST_WIDTH else None
+    return "tiles" if configuration.width <= MOST_WIDTH else None
 
 
-def param_count(arguments: Arguments) -> int:
-    n, width, bias, mlp = arguments["n"], arguments["width"], int(arguments["bias"]), arguments["family"] == "mlp"
+def param_count(configuration: Configuration) -> int:
+    n, width, bias, mlp = configuration.n, configuration.width, int(configuration.bias), configuration.family == "mlp"
     return (n + bias) * width + (width + bias) * mlp
 
 
-def samples_at_once(arguments: Arguments) -> int:
+def samples_at_once(configuration: Configuration) -> int:
     """How many samples of a batch a thread takes at a time."""
-    return min(arguments["batch"], max(1, min(8, MOST_SUMS // arguments["width"])))
+    return min(configuration.batch, max(1, min(8, MOST_SUMS // configuration.width)))
 
 
-def shared_bytes(arguments: Arguments) -> int:
+def shared_bytes(configuration: Configuration) -> int:
     """What a warp of the kernel ``threads`` needs: the params of 32 networks, and their gradients if in parts."""
-    parts = 2 if samples_at_once(arguments) < arguments["batch"] else 1
-    return 128 * parts * param_count(arguments)
+    parts = 2 if samples_at_once(configuration) < configuration.batch else 1
+    return 128 * parts * param_count(configuration)
 
 
-def input_words(arguments: Arguments) -> int:
+def input_words(configuration: Configuration) -> int:
     """Words that hold the inputs and the one of the bias, which is always 1."""
-    return -(-(arguments["n"] + int(arguments["bias"])) // 32)
+    return -(-(configuration.n + int(configuration.bias)) // 32)
 
 
-def tiles_of_a_warp(arguments: Arguments) -> int:
+def tiles_of_a_warp(configuration: Configuration) -> int:
     """How many tiles of sixteen units a warp of the kernel ``tiles`` takes: no more than needed, if they fit."""
-    fit = max(1, min(4, MOST_WEIGHTS // (16 * input_words(arguments))))
-    needed = -(-arguments["width"] // 16)
+    fit = max(1, min(4, MOST_WEIGHTS // (16 * input_words(configuration))))
+    needed = -(-configuration.width // 16)
     return min(needed, fit) if needed <= ROOMY_WARPS * fit else -(-needed // MOST_WARPS)

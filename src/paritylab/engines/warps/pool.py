@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from paritylab.engines import lanes
+from paritylab.engines.configuration import Configuration
 from paritylab.engines.starts import initial_params
 from paritylab.engines.warps import device as devices
 from paritylab.engines.warps.plan import param_count, plan, start_law
@@ -51,10 +51,10 @@ class WarpsPool:
         self._device = found
         self._program = program
         self._keep = keep_params
-        self._arguments = lanes.pool_arguments(program)
-        self._plan = plan(program, self._arguments, **tuning)
+        self._configuration = Configuration.of(program)
+        self._plan = plan(program, self._configuration, **tuning)
         self._kernels = found.kernels(self._plan)
-        params = param_count(self._arguments)
+        params = param_count(self._configuration)
         self.slots = max(1, min(runs, MOST_ROWS, MOST_BYTES // (4 * params)))
         self._make_table(params)
         self._status = np.full(self.slots, EMPTY, np.int32)
@@ -101,7 +101,7 @@ class WarpsPool:
 
     def _draw(self, where: np.ndarray, keys: np.ndarray) -> None:
         """Initial params that the GPU cannot draw by itself."""
-        names = ("w", "b") if self._arguments["bias"] else ("w",)
+        names = ("w", "b") if self._configuration.bias else ("w",)
         for i in range(0, len(where), START_ROWS):
             part = slice(i, i + START_ROWS)
             layers, count = initial_params(self._program, keys[part]), len(keys[part])
@@ -111,7 +111,7 @@ class WarpsPool:
 
     def _bring_factors(self, steps: np.ndarray) -> None:
         """Have the schedule where runs are, and for a block of steps more, which outlasts a launch; nowhere else."""
-        make = self._arguments["schedule"]
+        make = self._configuration.schedule
         if make is None:
             return
         here = np.unique(steps // schedules.BLOCK)
@@ -157,16 +157,15 @@ class WarpsPool:
 
     def _params(self, rows: np.ndarray) -> Any:
         """Rows of params in the network's own structure."""
-        arguments = self._arguments
-        n, width, bias, mlp = (arguments[name] for name in ("n", "width", "bias", "family"))
+        n, width = self._configuration.n, self._configuration.width
         shapes: list[dict[str, tuple[int, ...]]] = [{"w": (n, width), "b": (width,)}]
-        if mlp == "mlp":
+        if self._configuration.family == "mlp":
             shapes.append({"w": (width, 1), "b": (1,)})
         layers, at = [], 0
         for layer in shapes:
             layers.append({})
             for name, shape in layer.items():
-                if name == "w" or bias:
+                if name == "w" or self._configuration.bias:
                     size = int(np.prod(shape))
                     layers[-1][name] = rows[:, at : at + size].reshape(-1, *shape)
                     at += size

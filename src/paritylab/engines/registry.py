@@ -1,0 +1,46 @@
+"""The engines there are, fastest first; ``jax`` can do everything, and comes last."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from importlib import metadata
+from typing import Any
+
+from paritylab.engines.interface import Engine
+from paritylab.engines.jax_engine import JaxEngine
+from paritylab.engines.lanes import LanesEngine
+from paritylab.engines.warps import WarpsEngine
+from paritylab.errors import in_a_line, unknown
+
+GROUP = "paritylab.engines"
+AUTO = "auto"
+
+
+class EngineNotice(UserWarning):
+    """Something about the choice of engine that a user would want to know."""
+
+
+@functools.cache
+def engines() -> dict[str, Engine]:
+    """Every engine by its name: this package's, after those that others bring."""
+    found: dict[str, Engine] = {}
+    for entry in metadata.entry_points(group=GROUP):
+        try:
+            made: Any = entry.load()()
+            found[made.name] = made
+        except Exception as error:
+            warnings.warn(f"engine {entry.name}, not used: {in_a_line(error)}", EngineNotice, stacklevel=2)
+    return found | {engine.name: engine for engine in (WarpsEngine(), LanesEngine(), JaxEngine())}
+
+
+def names() -> tuple[str, ...]:
+    """What one may ask for."""
+    return (AUTO, *sorted(engines()))
+
+
+def named(name: str) -> Engine:
+    """The engine of this name."""
+    if name not in engines():
+        raise unknown("engine", name, names())
+    return engines()[name]
