@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from paritylab.claims import Lab, find
+from paritylab.claims.reproduction import tried
 from paritylab.measures.fourier import cube
 from paritylab.papers.abbe2024 import bounds, corollaries, junk, updates
 
@@ -15,8 +16,9 @@ CLAIMS = ["thm5", "thm6-updates", "thm7-bound", "lemma3-tv", "junk-flow", "cor1"
 
 
 @pytest.mark.parametrize("name", CLAIMS)
-def test_claim_has_a_method(name):
-    assert method(find([f"abbe2024.{name}"])[0]) is not None
+def test_claim_has_a_trial(name):
+    claim = find([f"abbe2024.{name}"])[0]
+    assert claim.trial.claim == claim.id
 
 
 def test_input_laws_are_laws():
@@ -29,7 +31,7 @@ def test_input_laws_are_laws():
 def test_the_smallest_share_is_that_of_the_worst_group():
     rows = [{"beta": updates.BETAS[0], "law": "uniform", "d": d, "sigma": 0.0, "error": error}
             for d, error in ((6, 0.0), (6, 0.01), (8, 0.0), (8, 0.5))]
-    check = updates.least_share(rows, updates.BETAS[0], "uniform", 0.02)
+    check = updates.Thm5().least_share(rows, updates.BETAS[0], "uniform")
     assert (check.value, check.passed) == (0.5, False)
 
 
@@ -84,6 +86,6 @@ def test_equal_laws_are_not_told_apart():
 
 
 def test_junk_flow_end_to_end(tmp_path):
-    outcome = junk.pure_diffusion(Lab("quick", tmp_path))
+    outcome = tried(junk.JunkFlow("quick", 0), Lab("quick", tmp_path))
     assert outcome.verdict == "reproduced"
     assert outcome.figure is not None

@@ -1,4 +1,4 @@
-"""Claims on alignments, one step and initialisations: their methods, and the helpers behind them."""
+"""Claims on alignments, one step and initialisations: their trials, and the helpers behind them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import flint
 import numpy as np
 import pytest
 
-from paritylab.claims import Lab, find, reproduce
+from paritylab.claims import Lab, at_least, at_most, find, reproduce
 from paritylab.measures.alignment import alignment
 from paritylab.papers.abbe2024.alignments import ratio_interval, sign_flow
 from paritylab.papers.abbe2024.common import fit
@@ -23,8 +23,9 @@ CLAIMS = ("fig2-left", "fig2-right", "fig6", "lemma1", "cor3", "eq11-identity", 
 
 
 @pytest.mark.parametrize("name", CLAIMS)
-def test_the_claim_has_a_method(name):
-    assert method(find([f"abbe2024.{name}"])[0]) is not None
+def test_the_claim_has_a_trial(name):
+    claim = find([f"abbe2024.{name}"])[0]
+    assert claim.trial.claim == claim.id
 
 
 @pytest.mark.parametrize("name", ["lemma1", "eq11-identity"])
@@ -83,13 +84,14 @@ def test_lines_and_intervals():
 
 def test_shares_of_perfect_networks():
     some, all_ = Trials(3, 10), Trials(10, 10)
-    assert smallest("", [some, all_], 0.9).value == 0.3
-    assert largest("", [some, all_], 0.5).passed is False
-    assert largest_drop("", {0: [some, all_]}).passed
-    drop = largest_drop("", {0: [all_, Trials(9, 10)]})
+    assert smallest(at_least("", 0.9), [some, all_]).value == 0.3
+    assert largest(at_most("", 0.5), [some, all_]).passed is False
+    no_fall = at_most("", 0.0)
+    assert largest_drop(no_fall, [[some, all_]]).passed
+    drop = largest_drop(no_fall, [[all_, Trials(9, 10)]])
     assert not drop.passed
     assert not drop.certain  # one seed of ten is no evidence
-    assert largest_drop("", {0: [all_, some]}).certain
+    assert largest_drop(no_fall, [[all_, some]]).certain
 
 
 def test_the_predicted_transition():

@@ -9,7 +9,8 @@ import pytest
 from scipy import stats
 
 from paritylab import MLP, SGD, Learner, Parity, Setup
-from paritylab.claims import Lab, find
+from paritylab.claims import Lab, find, size
+from paritylab.claims.reproduction import tried
 from paritylab.measures.fourier import cube, fourier_coefficients
 from paritylab.papers.barak2022 import common, deep, distributions, noise, phases, plateaus, repeats, robustness
 from paritylab.running.sweeps import Result
@@ -21,8 +22,8 @@ CLAIMS = ["fig1-left", "fig6-row1", "fig6-row2", "fig6-row3", "fig6-row4", "fig1
 
 
 @pytest.mark.parametrize("name", CLAIMS)
-def test_claim_has_a_method(name):
-    assert method(find([f"barak2022.{name}"])[0]) is not None
+def test_claim_has_a_trial(name):
+    assert find([f"barak2022.{name}"])[0].trial.rules()
 
 
 def records(*times: float) -> Records:
@@ -119,26 +120,32 @@ def test_best_share_stops_at_the_first_rate_that_suffices(tmp_path):
     lab = Lab("quick", tmp_path, progress=False)
     easy = robustness.Combination("xv", n=8, k=2, batch=32)
     hopeless = robustness.Combination("xv", n=16, k=3, batch=1, loss="square")
-    found = robustness.best_shares(lab, [easy, hopeless], runs=5, max_steps=20, rates=(0.1, 1e-9))
+    ladder = robustness.Ladder(max_steps=20, rates=(0.1, 1e-9))
+    found = ladder.best([easy, hopeless], lab.chains(ladder.chains([easy, hopeless]), runs=5, until=robustness.SHARE))
     assert found[easy].enough
     assert found[easy].lr == 0.1
     assert found[hopeless].share == 0
     assert lab.runs == 3 * 5
 
 
+class Relu(plateaus.Phased):
+    runs = size(8)
+
+    def panels(self):
+        return {"relu": Setup(Parity(10, 3), Learner(MLP(10), optimiser=SGD(0.5)), common.FIXED_8192)}
+
+
 def test_plateau_never_outlasts_the_run(tmp_path):
-    lab = Lab("quick", tmp_path, progress=False)
-    learner = Learner(MLP(10), optimiser=SGD(0.5))
-    protocol = phases.FIXED_8192
-    panels = plateaus.phases(lab, {"relu": Setup(Parity(10, 3), learner, protocol)}, 8)
+    trial = Relu()
+    panels = trial.phases(trial.work(Lab("quick", tmp_path, progress=False)))
     rows = plateaus.rows(panels)
     assert len(rows) == 8
     assert all(0 < row["t_55"] <= row["t_c"] and row["t_55"] % 10 == 0 for row in rows if row["t_c"])
-    assert plateaus.plateau_check("relu", panels["relu"], low=0.0).passed
+    assert panels["relu"].interval[0] <= panels["relu"].fraction <= panels["relu"].interval[1]
 
 
 def test_polynets_claim_as_a_trial(tmp_path):
-    outcome = phases.polynet_at_all_batches(Lab("quick", tmp_path, progress=False))
+    outcome = tried(phases.Fig6Row2("quick"), Lab("quick", tmp_path, progress=False))
     assert outcome.verdict == "reproduced"
     assert outcome.figure is not None
 
@@ -167,20 +174,20 @@ def test_how_likely_a_printed_percentage_is(solved, printed, chance):
 
 
 def test_on_a_cpu_the_robust_space_is_tried_without_wide_networks(tmp_path, monkeypatch):
-    asked: list[list[robustness.Combination]] = []
+    trial = robustness.RobustSpace("standard")
+    solved = Result(Setup(Parity(8, 2)), "lanes", 0, records(*[10.0] * 25), 0.0)
+    monkeypatch.setattr(Lab, "chains", lambda lab, asked, runs, until: {name: [solved] for name in asked})
 
-    def shares(lab, points, *_):
-        asked.append(points)
-        return {point: robustness.Best(1.0, 0.1, 1000) for point in points}
+    def found():
+        return trial.work(Lab("standard", tmp_path, progress=False))
 
-    monkeypatch.setattr(robustness, "best_shares", shares)
-    space = robustness.robust_space(Lab("standard", tmp_path, progress=False))
-    assert "width-1000 networks left out" in space.note
+    on_a_cpu = found()
+    assert "width-1000 networks left out" in trial.judge(on_a_cpu).note
     monkeypatch.setattr(Lab, "affords", lambda lab, setup, runs: setup.learner.network.widths != (1000,))
-    robustness.robust_space(Lab("standard", tmp_path, progress=False))  # whatever of the narrow ones is stored by now
-    assert asked[0] == asked[1]
-    assert len(asked[0]) == 200
-    assert {point.setting for point in asked[0]} == set(robustness.ROBUST) - {"iii", "vi"}
+    assert found() == on_a_cpu  # whatever of the narrow ones is stored by now
+    best = trial.best(on_a_cpu)
+    assert len(best) == 200
+    assert {point.setting for point in best} == set(robustness.ROBUST) - {"iii", "vi"}
     monkeypatch.setattr(Lab, "affords", lambda *_: True)
-    space = robustness.robust_space(Lab("standard", tmp_path, progress=False))
-    assert space.note == "1000 combinations drawn at random"
+    assert trial.judge(found()).note == "1000 combinations drawn at random"
+    assert len(robustness.RobustSpace("full").space) == robustness.RobustSpace("full").combinations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 
@@ -10,6 +11,7 @@ import pytest
 
 import paritylab as pl
 from paritylab import engines
+from paritylab.claims import Lab
 from paritylab.engines import lanes
 from paritylab.papers.barak2022 import figure7
 from paritylab.papers.barak2022.published import Cell, barak2022_fig7
@@ -73,6 +75,28 @@ def test_a_budget_ends_the_winners_early_and_says_where():
     assert least.settled
     cost = int(least.pending.sum()) * figure7.step_flops(least.setup)
     assert [measured(budget).horizon for budget in (500 * cost, math.inf)] == [500, 1000]
+
+
+@NATIVE
+def test_a_cell_is_planned_stage_by_stage_and_comes_to_the_same(tmp_path):
+    # What a plan lists is trained as another machine would, until nothing is missing.
+    cell = barak2022_fig7()["vii", 2, 128]
+    setups, follow = figure7.cell_setups(cell), functools.partial(figure7.follow, cell=cell)
+    stages = []
+    while tasks := planned(tmp_path, setups, follow):
+        pl.sweep([task.setup for task in tasks], 25, store=pl.Store(tmp_path / "store"), progress=False)
+        stages.append(sorted({task.setup.protocol.max_steps for task in tasks}))
+    assert stages[0] == [160]
+    assert stages[-1] == [100_000]  # the winners, to their end
+    raced = Lab("quick", tmp_path, progress=False).pursue(setups, 25, follow)
+    measured = figure7.measure_cell(cell)
+    assert [str(entry) for entry in raced.rates] == [str(entry) for entry in measured.rates]
+
+
+def planned(out, setups, follow):
+    tasks = []
+    Lab("quick", out, plan=tasks).pursue(setups, 25, follow)
+    return tasks
 
 
 def test_rates_and_cells_are_those_of_the_paper():

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from paritylab import alignment, alignment_rate, plots
+from paritylab import Curves, alignment, alignment_rate, plots
+from paritylab.claims import Findings, Lab, Trial, size
 from paritylab.claims.intervals import mean
-from paritylab.claims.lab import Lab
 from paritylab.papers.abbe2024.training import DEEP, SHALLOW, final, named, ranks_agree, trained
 
 LAWS = (
@@ -39,29 +39,40 @@ LEARNT = 0.51
 """An accuracy whose interval is above this is printed in bold."""
 
 
-def atlas(lab: Lab) -> list[dict[str, Any]]:
-    """One row for each law, dimension and network: alignment, rate, and accuracy with its interval.
+class Atlas(Trial):
+    """One row for each law, dimension and network: alignment, rate, and accuracy with its interval; it claims nothing.
 
     The alignment is that of one ReLU neuron whose bias follows the law of its weights, as in the network, on the
     parity of all d bits.
     """
-    dimensions = lab.pick("d", quick=[10, 20], full=[10, 20, 30, 50, 100])
-    names = lab.pick("networks", quick=["two layers"], standard=["two layers"], full=list(NETWORKS))
-    steps = lab.pick("steps", quick=5000, full=50_000)
-    runs = lab.pick("runs", quick=3, full=5)
-    cases = [(name, d, each) for name in names for d in dimensions for each in LAWS]
-    setups = [trained(each, d, NETWORKS[name]) for name, d, each in cases]
-    made = lab.curves_each(setups, steps, steps // 10, runs)
-    exact = {(d, each): neuron_alignment(each, d) for d in dimensions for each in LAWS}
-    rows = []
-    for (name, d, each), curves in zip(cases, made, strict=True):
-        centre, interval = mean(final(curves))
-        rows.append({
-            "init": each, "d": d, "network": name, "log10_alignment": exact[d, each] / np.log(10),
-            "rate": alignment_rate(each).rate, "accuracy": centre, "low": interval[0], "high": interval[1],
-            "runs": runs, "steps": steps,
-        })
-    return rows
+
+    d = size(quick=[10, 20], full=[10, 20, 30, 50, 100])
+    networks = size(quick=["two layers"], standard=["two layers"], full=list(NETWORKS))
+    steps = size(quick=5000, full=50_000)
+    runs = size(quick=3, full=5)
+
+    def cases(self) -> list[tuple[str, int, str]]:
+        """Network, dimension and law."""
+        return [(name, d, each) for name in self.networks for d in self.d for each in LAWS]
+
+    def work(self, lab: Lab) -> list[Curves]:
+        setups = [trained(each, d, NETWORKS[name]) for name, d, each in self.cases()]
+        return lab.curves_each(setups, self.steps, self.steps // 10, self.runs)
+
+    def judge(self, got: list[Curves]) -> Findings:
+        accuracies = [mean(final(curves)) for curves in got]
+        exact = {(d, each): neuron_alignment(each, d) for d in self.d for each in LAWS}
+        return Findings([], [
+            {"init": each, "d": d, "network": name, "log10_alignment": exact[d, each] / np.log(10),
+             "rate": alignment_rate(each).rate, "accuracy": centre, "low": low, "high": high, "runs": self.runs,
+             "steps": self.steps}
+            for (name, d, each), (centre, (low, high)) in zip(self.cases(), accuracies, strict=True)])
+
+
+def atlas(lab: Lab) -> list[dict[str, Any]]:
+    """The rows of the atlas at the Lab's size."""
+    trial = Atlas(lab.size, lab.seed)
+    return [dict(row) for row in trial.judge(trial.work(lab)).data]
 
 
 def neuron_alignment(each: str, d: int) -> float:

@@ -1,28 +1,24 @@
-"""What networks can and cannot learn: depth (C.7), biases (C.2), degree (D.1.1), weak classifiers (D.2)."""
+"""What networks can and cannot learn: depth (C.7), biases (C.2), degree (D.1.1)."""
 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from paritylab import MLP, SGD, Learner, Parity, Protocol, Setup, engines, plots
-from paritylab.baselines.goldreich_levin import heavy
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Check, Outcome, at_least, at_most, between
+from paritylab import MLP, SGD, Learner, Parity, Setup, plots
+from paritylab.claims import Findings, Lab, Trial, at_least, at_most, between, claim, computation, rng, size
+from paritylab.engines.curves import Curves
 from paritylab.measures.fourier import cube
-from paritylab.papers.barak2022.common import FIXED_8192, Floats, by_run, converging, times_plot
+from paritylab.papers.barak2022.common import FIXED_8192, Floats, by_run, times_plot
 from paritylab.running.sweeps import Result
 from paritylab.setups.inits import Init
 from paritylab.statistics import solved_fraction
-from paritylab.storage.records import SOLVED, Records
+from paritylab.storage.records import Records
 
 QUADRATIC = SGD(0.01)
 """The optimiser of all quadratic networks here; their batches are of 32."""
@@ -31,49 +27,100 @@ QUADRATIC = SGD(0.01)
 # --- C.7: deep quadratic networks -----------------------------------------------------------------------------------
 
 
-@reproduces("barak2022.c7-deep-quadratic")
-def deep_quadratic(lab: Lab) -> Outcome:
+def quadratic(n: int, k: int, widths: tuple[int, ...], max_steps: int) -> Setup:
+    return Setup(Parity(n, k), Learner(MLP(widths, "power:2"), optimiser=QUADRATIC),
+                 replace(FIXED_8192, max_steps=max_steps))
+
+
+DEEP = {
+    f"L={len(widths) + 1}, n={n}, k={k}": quadratic(n, k, widths, max_steps) for widths, max_steps, tasks in (
+        ((2, 1), 20_000, itertools.product((10, 20, 30), range(1, 5))),
+        ((10, 10, 1), 50_000, itertools.product((10, 20, 30), range(1, 7))),
+        ((10, 10, 1), 500_000, ((10, 7), (20, 7), (30, 7), (10, 8))),
+    ) for n, k in tasks
+}
+"""Networks and tasks, by name."""
+
+
+@claim(
+    "barak2022.c7-deep-quadratic",
+    where="Appendix C.7",
+    kind="empirical",
+    title="End-to-end training of deep z^2 networks beats layer-wise training",
+    statement="""Stacked quadratic layers trained jointly learn parities of degree above 2, although each layer alone
+    has zero correlation with the label.""",
+    published="All runs converge within the stated budgets.",
+)
+class C7DeepQuadratic(Trial):
     """z^2 networks of three and four layers, trained end to end on parities of degree above 2."""
-    cases = [("L=3", (2, 1), n, k, 20_000) for n in (10, 20, 30) for k in (1, 2, 3, 4)]
-    cases += [("L=4", (10, 10, 1), n, k, 50_000) for n in (10, 20, 30) for k in range(1, 7)]
-    cases += [("L=4", (10, 10, 1), n, k, 500_000) for n, k in ((10, 7), (20, 7), (30, 7), (10, 8))]
-    few = [f"L=3, n=10, k={k}" for k in (2, 3, 4)]
-    named = {f"{depth}, n={n}, k={k}": Setup(Parity(n, k), Learner(MLP(widths, "power:2"), optimiser=QUADRATIC),
-                                            replace(FIXED_8192, max_steps=steps))
-             for depth, widths, n, k, steps in cases}
-    names = lab.pick("networks and tasks", quick=few, full=list(named))
-    runs = lab.pick("runs", quick=10, full=10)
-    results = dict(zip(names, lab.sweep([named[name] for name in names], runs), strict=True))
-    checks = [converging(name, result.records, 0.6 if name.endswith(("k=7", "k=8")) else 0.9)
-              for name, result in results.items()]
-    return Outcome(checks, by_case(results), times_plot({name: result.records for name, result in results.items()}))
+
+    cases = size(quick=[f"L=3, n=10, k={k}" for k in (2, 3, 4)], full=list(DEEP), label="networks and tasks")
+    runs = size(10)
+
+    solved = at_least("share of runs solved, {case}", "0.9 (0.6 for k = 7 and 8)")
+
+    def work(self, lab: Lab) -> list[Result]:
+        return lab.sweep([DEEP[case] for case in self.cases], self.runs)
+
+    def judge(self, got: list[Result]) -> Findings:
+        checks = [self.solved(*solved_fraction(result.records.status), case=case,
+                              low=0.6 if case.endswith(("k=7", "k=8")) else 0.9)
+                  for case, result in zip(self.cases, got, strict=True)]
+        return Findings(checks, by_case(self.cases, got))
+
+    def draw(self, got: list[Result]) -> Any:
+        return draw_cases(self.cases, got)
 
 
-def by_case(results: Mapping[str, Result]) -> list[dict[str, Any]]:
-    return [{"case": name, **row} for name, result in results.items() for row in by_run(result.records)]
+def by_case(cases: Sequence[str], results: Sequence[Result]) -> list[dict[str, Any]]:
+    return [{"case": case, **row} for case, result in zip(cases, results, strict=True)
+            for row in by_run(result.records)]
 
 
-@reproduces("barak2022.c7-sanity")
-def too_shallow(lab: Lab) -> Outcome:
+def draw_cases(cases: Sequence[str], results: Sequence[Result]) -> Any:
+    return times_plot({case: result.records for case, result in zip(cases, results, strict=True)})
+
+
+SHALLOW = {f"L={len(widths) + 1}, k={k}": (widths, k)
+           for widths, degrees in (((10,), (3, 4)), ((10, 10), (5, 6))) for k in degrees}
+
+
+@claim(
+    "barak2022.c7-sanity",
+    where="Appendix C.7",
+    kind="empirical",
+    title="Too-shallow quadratic networks fail",
+    statement="""If k exceeds 2^(L-1) the quadratic network cannot represent the parity and training never leaves
+    chance.""",
+    published="accuracy stays at 50%",
+)
+class C7Sanity(Trial):
     """Quadratic networks too shallow for the degree: no check of any run may show more than 53 %."""
-    every = {f"L={len(widths) + 1}, k={k}": (widths, k)
-             for widths, degrees in (((10,), (3, 4)), ((10, 10), (5, 6))) for k in degrees}
-    names = lab.pick("networks and tasks", quick=["L=2, k=3"], full=list(every))
-    runs = lab.pick("runs", quick=10, full=10)
-    steps = lab.pick("max_steps", quick=5000, full=50_000)
-    setups = {name: Setup(Parity(10, k), Learner(MLP(widths, "power:2"), optimiser=QUADRATIC),
-                          replace(FIXED_8192, max_steps=steps)) for name, (widths, k) in every.items() if name in names}
-    checks, data, numbers, curves = [], [], {}, {}
-    for name, setup in setups.items():
-        traced = lab.curves(setup, steps, 10, runs)
-        highest = traced.accuracy.max(axis=1)
-        checks.append(at_most(f"highest accuracy of any run, {name}", float(highest.max()), 0.53))
-        numbers |= {f"highest accuracy before training, {name}": float(traced.accuracy[:, 0].max()),
-                    f"runs that ever show more than 53 %, {name}": float(np.sum(highest > 0.53))}
-        data += [{"case": name, "run": run, "first": float(values[0]), "highest": float(values.max()),
-                  "last": float(values[-1])} for run, values in enumerate(traced.accuracy)]
-        curves[name] = traced.steps, traced.accuracy
-    return Outcome(checks, data, accuracy_curves(curves, 0.53), numbers)
+
+    cases = size(quick=["L=2, k=3"], full=list(SHALLOW), label="networks and tasks")
+    runs = size(10)
+    max_steps = size(quick=5000, full=50_000)
+
+    chance = at_most("highest accuracy of any run, {case}", 0.53)
+
+    def work(self, lab: Lab) -> list[Curves]:
+        setups = [quadratic(10, k, widths, self.max_steps) for widths, k in (SHALLOW[case] for case in self.cases)]
+        return lab.curves_each(setups, self.max_steps, 10, self.runs)
+
+    def judge(self, got: list[Curves]) -> Findings:
+        checks, rows, numbers = [], [], {}
+        for case, traced in zip(self.cases, got, strict=True):
+            highest = traced.accuracy.max(axis=1)
+            checks.append(self.chance(float(highest.max()), case=case))
+            numbers |= {f"highest accuracy before training, {case}": float(traced.accuracy[:, 0].max()),
+                        f"runs that ever show more than 53 %, {case}": float(np.sum(highest > 0.53))}
+            rows += [{"case": case, "run": run, "first": float(values[0]), "highest": float(values.max()),
+                      "last": float(values[-1])} for run, values in enumerate(traced.accuracy)]
+        return Findings(checks, rows, numbers)
+
+    def draw(self, got: list[Curves]) -> Any:
+        return accuracy_curves({case: (traced.steps, traced.accuracy)
+                                for case, traced in zip(self.cases, got, strict=True)}, 0.53)
 
 
 @plots.styled
@@ -107,24 +154,42 @@ class Unbiased(MLP):
         return jnp.sum(x * params[-1]["w"][:, 0], axis=-1)
 
 
-@reproduces("barak2022.c2-bias-needed")
-def biases_needed(lab: Lab) -> Outcome:
+@claim(
+    "barak2022.c2-bias-needed",
+    where="Appendix C.2",
+    kind="empirical",
+    title="Odd k needs biases",
+    statement="""Unbiased threshold gates have no even-degree Fourier mass, so for odd k a bias-free ReLU network gets
+    no first-order signal and fails where a biased one succeeds.""",
+    published="A fails, B succeeds",
+)
+class C2BiasNeeded(Trial):
     """A ReLU network on a parity of odd degree, with biases and without."""
-    n = lab.pick("n", quick=12, full=20)
-    width = lab.pick("width", quick=20, full=30)
-    runs = lab.pick("runs", quick=10, full=20)
-    protocol = replace(FIXED_8192, max_steps=lab.pick("max_steps", quick=4000, full=20_000))
-    networks = {"with biases": MLP(width), "without": Unbiased(width)}
-    setups = [Setup(Parity(n, 3), Learner(network, optimiser=SGD(0.3)), protocol) for network in networks.values()]
-    results = dict(zip(networks, lab.sweep(setups, runs), strict=True))
-    share, interval = solved_fraction(results["without"].records.status)
-    checks = [
-        converging("with biases", results["with biases"].records, 0.9),
-        at_most("share of runs solved, without", share, 0.2, interval),
-        at_most("largest population gradient of a unit without bias", float(np.abs(unbiased_gradients(11, 3)).max()),
-                1e-12),
-    ]
-    return Outcome(checks, by_case(results), times_plot({name: result.records for name, result in results.items()}))
+
+    n = size(quick=12, full=20)
+    width = size(quick=20, full=30)
+    runs = size(quick=10, full=20)
+    max_steps = size(quick=4000, full=20_000)
+
+    biased = at_least("share of runs solved, with biases", 0.9)
+    unbiased = at_most("share of runs solved, without", 0.2)
+    gradient = at_most("largest population gradient of a unit without bias", 1e-12)
+
+    cases = ("with biases", "without")
+
+    def work(self, lab: Lab) -> list[Result]:
+        protocol = replace(FIXED_8192, max_steps=self.max_steps)
+        return lab.sweep([Setup(Parity(self.n, 3), Learner(network, optimiser=SGD(0.3)), protocol)
+                          for network in (MLP(self.width), Unbiased(self.width))], self.runs)
+
+    def judge(self, got: list[Result]) -> Findings:
+        biased, unbiased = (solved_fraction(result.records.status) for result in got)
+        checks = [self.biased(*biased), self.unbiased(*unbiased),
+                  self.gradient(float(np.abs(unbiased_gradients(11, 3)).max()))]
+        return Findings(checks, by_case(self.cases, got))
+
+    def draw(self, got: list[Result]) -> Any:
+        return draw_cases(self.cases, got)
 
 
 def unbiased_gradients(n: int, k: int) -> Floats:
@@ -141,29 +206,57 @@ def unbiased_gradients(n: int, k: int) -> Floats:
 # --- D.1.1: degree --------------------------------------------------------------------------------------------------
 
 
-@reproduces("barak2022.d1-low-degree-fails")
-def low_degree(lab: Lab) -> Outcome:
+PAIRS = tuple(itertools.combinations(range(1, 6), 2))
+"""Degrees of networks, with the degrees above them of parities."""
+
+
+@claim(
+    "barak2022.d1-low-degree-fails",
+    where="Appendix D.1.1; Equation (1)",
+    kind="exact",
+    title="Polynomials of degree below k have zero correlation with the parity",
+    statement="Any polynomial of degree k' < k is orthogonal to a k-parity, so z^(k') MLPs cannot beat chance.",
+    published="0 and 50%",
+)
+class D1LowDegreeFails(Trial):
     """Polynomials of degree below k are orthogonal to the parity, and z^2 networks stay near chance on k = 3."""
-    draws = lab.pick("draws", quick=20, full=1000)
-    runs = lab.pick("trained runs", quick=2, full=5)
-    x, rng = cube(10), lab.rng()
-    data: list[dict[str, Any]] = []
-    for degree, k in itertools.combinations(range(1, 6), 2):
-        values = [random_net(rng, x, 8, degree) for _ in range(draws)]
+
+    draws = size(quick=20, full=1000)
+    runs = size(quick=2, full=5, label="trained runs")
+
+    orthogonal = at_most("largest |E f chi_S| / max |f| of random networks", 1e-10)
+    chance = between("accuracy on all inputs of trained run {run}", 0.4, 0.6)
+
+    def work(self, lab: Lab) -> tuple[dict[str, np.ndarray], tuple[Records, Any]]:
+        return (lab.compute(correlations, draws=self.draws),
+                lab.final_params(quadratic(10, 3, (30,), 10_000), self.runs))
+
+    def judge(self, got: tuple[dict[str, np.ndarray], tuple[Records, Any]]) -> Findings:
+        drawn, (records, params) = got
+        x = cube(10)
+        y = x[:, :3].prod(axis=1)
+        accuracies = [float(np.mean(forward(layers_of(params, run), x, np.square) * y > 0)) for run in range(self.runs)]
+        rows = [{"degree": degree, "k": k, "draws": self.draws, "correlation": float(value), "accuracy": None}
+                for (degree, k), value in zip(PAIRS, drawn["largest"], strict=True)]
+        rows += [{"degree": 2, "k": 3, "draws": None, "correlation": None, "accuracy": value} for value in accuracies]
+        checks = [self.orthogonal(drawn["largest"].max())]
+        checks += [self.chance(value, run=run) for run, value in zip(records.run, accuracies, strict=True)]
+        return Findings(checks, rows)
+
+    def draw(self, got: tuple[dict[str, np.ndarray], tuple[Records, Any]]) -> Any:
+        return orthogonality(dict(zip(PAIRS, got[0]["largest"], strict=True)))
+
+
+@computation
+def correlations(seed: int, draws: int) -> dict[str, list[float]]:
+    """For each pair of degrees, the largest |E f chi_S| / max |f| of random networks f."""
+    x, generator = cube(10), rng(seed)
+    largest = []
+    for degree, k in PAIRS:
+        values = [random_net(generator, x, 8, degree) for _ in range(draws)]
         chi = x[:, :k].prod(axis=1)
-        sizes = [abs(f @ chi) / len(x) / np.abs(f).max() for f in values]
-        data.append({"degree": degree, "k": k, "draws": draws, "correlation": float(max(sizes)), "accuracy": None})
-    setup = Setup(Parity(10, 3), Learner(MLP(30, "power:2"), optimiser=QUADRATIC),
-                  replace(FIXED_8192, max_steps=10_000))
-    records, params = final_params(lab, setup, runs)
-    y = x[:, :3].prod(axis=1)
-    accuracies = [float(np.mean(forward(params, run, x, lambda z: z**2) * y > 0)) for run in range(runs)]
-    data += [{"degree": 2, "k": 3, "draws": None, "correlation": None, "accuracy": value} for value in accuracies]
-    largest = max(row["correlation"] for row in data if row["correlation"] is not None)
-    checks: list[Check] = [at_most("largest |E f chi_S| / max |f| of random networks", largest, 1e-10)]
-    checks += [between(f"accuracy on all inputs of trained run {run}", value, 0.4, 0.6)
-               for run, value in zip(records.run, accuracies, strict=True)]
-    return Outcome(checks, data, orthogonality([row for row in data if row["correlation"] is not None]))
+        largest.append(float(max(abs(f @ chi) / len(x) / np.abs(f).max() for f in values)))
+    return {"largest": largest}
 
 
 def random_net(rng: np.random.Generator, x: Floats, width: int, degree: int) -> Floats:
@@ -173,11 +266,12 @@ def random_net(rng: np.random.Generator, x: Floats, width: int, degree: int) -> 
 
 
 @plots.styled
-def orthogonality(rows: Sequence[Mapping[str, Any]]) -> Any:
+def orthogonality(largest: Mapping[tuple[int, int], float]) -> Any:
+    """The largest correlations, by the degrees of network and parity."""
     figure = plots.blank(2.2)
     axes = figure.add_subplot(xlabel="degree of the parity", ylabel="largest $|E f \\chi_S| / \\max |f|$", yscale="log")
     for degree, colour, marker in zip(range(1, 5), plots.COLOURS, "osD^", strict=False):
-        shown = [(row["k"], row["correlation"]) for row in rows if row["degree"] == degree]
+        shown = [(k, value) for (below, k), value in largest.items() if below == degree]
         axes.plot(*zip(*shown, strict=True), marker=marker, markersize=4, color=colour, label=f"$z^{degree}$")
     axes.axhline(1e-10, color=plots.GREY, linestyle="dotted", linewidth=0.8, label="asked")
     axes.set_xticks((2, 3, 4, 5))
@@ -185,102 +279,12 @@ def orthogonality(rows: Sequence[Mapping[str, Any]]) -> Any:
     return figure
 
 
-def final_params(lab: Lab, setup: Setup, runs: int) -> tuple[Records, Any]:
-    """The records and final weights of runs 0, 1, ..."""
-    engine = engines.choose(setup, lab.engine)
-    records, params = engines.final_params([engines.Job(setup, lab.seed, np.arange(runs))], engine)
-    lab.count(setup, engine, runs, int(records.steps.sum()))
-    return records, params
+def layers_of(params: Any, run: int) -> list[dict[str, Floats]]:
+    """The layers of one run, in double precision."""
+    return [{name: np.asarray(value[run], np.float64) for name, value in layer.items()} for layer in params]
 
 
-def forward(params: Any, run: int, x: Floats, activation: Any) -> Floats:
-    """The outputs of one run's two-layer network, in double precision."""
-    hidden, output = ({name: np.asarray(value[run], np.float64) for name, value in layer.items()} for layer in params)
+def forward(layers: Sequence[Mapping[str, Floats]], x: Floats, activation: Any) -> Floats:
+    """The outputs of a two-layer network."""
+    hidden, output = layers
     return activation(x @ hidden["w"] + hidden["b"]) @ output["w"][:, 0] + output["b"][0]
-
-
-# --- D.2: from a weak classifier to S -------------------------------------------------------------------------------
-
-WEAK = Protocol(eval_size=128, fresh=True, threshold=0.55, consecutive=10)
-"""Ten fresh batches of 128 in a row, one every 10 steps, with at least 55 % correct."""
-LARGE = 0.08
-"""Coefficients that Goldreich-Levin looks for."""
-
-
-@reproduces("barak2022.d2-weak-to-strong")
-def weak_to_strong(lab: Lab) -> Outcome:
-    """Networks too narrow for the parity: the largest coefficient of size 3 of a 55 % classifier is at S.
-
-    Found twice: among all triples, estimated from random inputs, and by Goldreich-Levin, which asks the classifier for
-    labels of inputs of its choice and never lists all triples.
-    """
-    n = lab.pick("n", quick=15, full=20)
-    widths = lab.pick("widths", quick=[2], full=[1, 2])
-    runs = lab.pick("runs", quick=20, full=20)
-    samples = lab.pick("samples", quick=50_000, full=200_000)
-    queries = lab.pick("queries", quick=16 * 2**14, full=21 * 2**16)
-    triples = list(itertools.combinations(range(n), 3))
-    checks, data, numbers = [], [], {}
-    for width in widths:
-        setup = Setup(Parity(n, 3), Learner(MLP(width), optimiser=SGD(0.1), batch=128), WEAK)
-        records, params = final_params(lab, setup, runs)
-        found, asked = [], []
-        for run in np.flatnonzero(records.status == SOLVED):
-            x = lab.rng(width, int(run)).choice([-1.0, 1.0], (samples, n))
-            f = forward(params, int(run), x, relu)
-            size = np.abs(triple_coefficients(np.sign(f), x))
-            found.append(triples[int(size.argmax())] == (0, 1, 2))
-            classifier = partial(labels_of, params, int(run))
-            listed = heavy(classifier, n, LARGE, queries, lab.rng(width, int(run), 1), degree=3)
-            asked.append(next((T for T in listed if len(T) == 3), None) == (0, 1, 2))
-            data.append({"width": width, "run": int(records.run[run]), "t": int(records.t_c[run]),
-                         "accuracy": float(np.mean(f * x[:, :3].prod(axis=1) > 0)), "at_S": float(size[0]),
-                         "elsewhere": float(size[1:].max()), "found": found[-1], "large": len(listed),
-                         "found_by_queries": asked[-1]})
-        for way, successes in (("all triples", found), ("Goldreich-Levin", asked)):
-            share, interval = solved_fraction(np.where(successes, SOLVED, 1)) if found else (math.nan, (0.0, 1.0))
-            name = f"share of 55 % classifiers that give S by {way}, width {width}"
-            checks.append(at_least(name, share, 0.95, interval))
-        numbers[f"runs that reached 55 %, width {width}"] = float(len(found))
-    return Outcome(checks, data, coefficient_plot(data), numbers)
-
-
-def labels_of(params: Any, run: int, x: Floats) -> Floats:
-    """The labels that one run's ReLU network gives."""
-    return np.sign(forward(params, run, x, relu))
-
-
-def relu(z: Floats) -> Floats:
-    return np.maximum(z, 0)
-
-
-def triple_coefficients(values: Floats, x: Floats) -> Floats:
-    """The mean of values chi_T over samples x, for all T of size 3 in the order of itertools.combinations.
-
-    >>> triple_coefficients(cube(4)[:, 1:].prod(axis=1), cube(4))
-    array([0., 0., 0., 1.])
-    """
-    n = x.shape[1]
-    pairs = list(itertools.combinations(range(n), 2))
-    place = {pair: i for i, pair in enumerate(pairs)}
-    total = np.zeros((n, len(pairs)))
-    for part in np.array_split(np.arange(len(x)), max(1, len(x) // 20_000)):
-        products = np.stack([x[part, a] * x[part, b] for a, b in pairs], axis=1)
-        total += (values[part, None] * x[part]).T @ products
-    return np.array([total[a, place[b, c]] for a, b, c in itertools.combinations(range(n), 3)]) / len(x)
-
-
-@plots.styled
-def coefficient_plot(rows: Sequence[Mapping[str, Any]]) -> Any:
-    """The coefficient at S against the largest elsewhere: above the diagonal S is found."""
-    figure = plots.blank(2.6)
-    axes = figure.add_subplot(xlabel="largest coefficient of size 3, not at S", ylabel="coefficient at S")
-    for width, colour, marker in zip(sorted({row["width"] for row in rows}), plots.COLOURS, "osD", strict=False):
-        shown = [row for row in rows if row["width"] == width]
-        axes.plot([row["elsewhere"] for row in shown], [row["at_S"] for row in shown], marker, color=colour,
-                  fillstyle="none", markersize=4, label=f"width {width}")
-    top = max([row["at_S"] for row in rows], default=1.0) * 1.08
-    axes.plot([0, top], [0, top], color=plots.GREY, linestyle="dotted", linewidth=0.8, label="equal")
-    axes.set(xlim=(0, top), ylim=(0, top))
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=3)
-    return figure

@@ -11,38 +11,59 @@ import numpy as np
 from scipy import stats
 
 from paritylab import MLP, SGD, Learner, Parity, Setup, plots
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Interval, Outcome, at_least, significant
-from paritylab.papers.barak2022.common import FIXED_8192, FRESH_128, times
+from paritylab.claims import Findings, Lab, Trial, at_least, claim, significant, size
+from paritylab.claims.verdicts import Interval
+from paritylab.papers.barak2022.common import FIXED_8192, FRESH_128, Floats, times
+from paritylab.running.sweeps import Result
 from paritylab.statistics import percentile, percentile_interval
 
 
-@reproduces("barak2022.fig2-left")
-def no_lucky_convergence(lab: Lab) -> Outcome:
+@claim(
+    "barak2022.fig2-left",
+    where="Figure 2 (left); Section 3.2",
+    kind="empirical",
+    title="No lucky early convergence",
+    statement="""Across very many independent runs the convergence-time distribution has a heavy right tail but no mass
+    close to zero, unlike random search whose success time is geometric with rate 1/C(n,k).""",
+    published="min t_c is a sizeable fraction of the median; histogram mode well away from 0; upper tail long.",
+)
+class Fig2Left(Trial):
     """Convergence times of very many runs, beside random search with the same median."""
-    n = lab.pick("n", quick=20, full=30)
-    widths = lab.pick("widths", quick=[10], standard=[10], full=[10, 100])
-    runs = lab.pick("runs", quick=1000, full=1_000_000)
-    samples, data, checks, numbers = {}, [], [], {}
-    for width in widths:
-        setup = Setup(Parity(n, 3), Learner(MLP(width), optimiser=SGD(1.0)), FRESH_128)
-        records = lab.measure(setup, runs).records
-        low, median, high = (percentile(records.t_c, records.status, q, records.steps) for q in (0.1, 50, 99))
-        ends = [percentile_interval(records.t_c, records.status, q, steps=records.steps) for q in (0.1, 99)]
-        test = stats.kstest(records.t_c[records.t_c > 0], geometric(median).cdf)
-        samples[f"width {width}"] = records
-        checks += [
-            at_least(f"0.1 % quantile / median, width {width}", low / median, 0.25, ratio(ends[0], median)),
-            at_least(f"99 % quantile / median, width {width}", high / median, 1.5, ratio(ends[1], median)),
-            significant(f"p-value of a geometric law, width {width}", test.pvalue, 1e-6),
-        ]
-        times, counts = np.unique(records.t_c[records.t_c > 0], return_counts=True)
-        data += [{"width": width, "t_c": int(t), "runs": int(c)} for t, c in zip(times, counts, strict=True)]
-        data.append({"width": width, "t_c": None, "runs": int(np.sum(records.t_c < 0))})
-        numbers |= {f"median, width {width}": median, f"smallest t_c, width {width}": float(times[0])}
-    figure = plots.histogram_plot(samples, reference=float(math.comb(n, 3)), bins=60 if runs < 10**5 else 240)
-    return Outcome(checks, data, figure, numbers)
+
+    n = size(quick=20, full=30)
+    widths = size(quick=[10], standard=[10], full=[10, 100])
+    runs = size(quick=1000, full=1_000_000)
+
+    early = at_least("0.1 % quantile / median, width {width}", 0.25)
+    late = at_least("99 % quantile / median, width {width}", 1.5)
+    unlike_search = significant("p-value of a geometric law, width {width}", 1e-6)
+
+    def work(self, lab: Lab) -> list[Result]:
+        learners = [Learner(MLP(width), optimiser=SGD(1.0)) for width in self.widths]
+        return lab.sweep([Setup(Parity(self.n, 3), learner, FRESH_128) for learner in learners], self.runs)
+
+    def judge(self, got: list[Result]) -> Findings:
+        checks, rows, numbers = [], [], {}
+        for width, result in zip(self.widths, got, strict=True):
+            records = result.records
+            low, median, high = (percentile(records.t_c, records.status, q, records.steps) for q in (0.1, 50, 99))
+            ends = [percentile_interval(records.t_c, records.status, q, steps=records.steps) for q in (0.1, 99)]
+            test = stats.kstest(records.t_c[records.t_c > 0], geometric(median).cdf)
+            checks += [
+                self.early(low / median, ratio(ends[0], median), width=width),
+                self.late(high / median, ratio(ends[1], median), width=width),
+                self.unlike_search(test.pvalue, width=width),
+            ]
+            times, counts = np.unique(records.t_c[records.t_c > 0], return_counts=True)
+            rows += [{"width": width, "t_c": int(t), "runs": int(c)} for t, c in zip(times, counts, strict=True)]
+            rows.append({"width": width, "t_c": None, "runs": int(np.sum(records.t_c < 0))})
+            numbers |= {f"median, width {width}": median, f"smallest t_c, width {width}": float(times[0])}
+        return Findings(checks, rows, numbers)
+
+    def draw(self, got: list[Result]) -> Any:
+        samples = {f"width {width}": result.records for width, result in zip(self.widths, got, strict=True)}
+        return plots.histogram_plot(samples, reference=float(math.comb(self.n, 3)),
+                                    bins=60 if self.runs < 10**5 else 240)
 
 
 def geometric(median: float) -> stats.rv_frozen:
@@ -54,33 +75,58 @@ def ratio(interval: tuple[float, float], median: float) -> tuple[float, float]:
     return interval[0] / median, interval[1] / median
 
 
-@reproduces("barak2022.fig2-center")
-def start_decides(lab: Lab) -> Outcome:
+@claim(
+    "barak2022.fig2-center",
+    where="Figure 2 (center); Section 3.2",
+    kind="empirical",
+    title="Initialisation, not batch noise, fixes the convergence time",
+    statement="""Re-running SGD with different data from one common initialisation gives nearly the same trajectory,
+    while changing the initialisation moves the convergence time a lot.""",
+    published="Curves cluster by initialisation.",
+)
+class Fig2Center(Trial):
     """Convergence times of ten starts with ten streams of data each: how much of their spread is the start's."""
-    n = lab.pick("n", quick=20, full=50)
-    widths = lab.pick("widths", quick=[10], full=[10, 100])
-    lr = lab.pick("lr", quick=0.05, full=0.01)
-    starts = lab.pick("initialisations", quick=10, full=10)
-    streams = lab.pick("streams", quick=10, full=10)
-    protocol = replace(FIXED_8192, max_steps=lab.pick("max_steps", quick=8000, full=100_000))
-    checks, data, numbers, shown = [], [], {}, {}
-    for width in widths:
-        laws = [f"fixed:{start} torch" for start in range(starts)]
-        learners = [Learner(MLP(width), law, optimiser=SGD(lr), batch=128) for law in laws]
-        results = lab.sweep([Setup(Parity(n, 3), learner, protocol) for learner in learners], streams)
-        groups = [times(result.records) for result in results]
-        solved = np.isfinite(groups).mean()
-        found = intraclass([np.log(group[np.isfinite(group)]) for group in groups])
-        checks += [
-            at_least(f"share of runs solved, width {width}", float(solved), 0.8),
-            at_least(f"intraclass correlation of log t_c, width {width}", found.correlation, 0.5, found.interval),
-            significant(f"p-value of equal initialisations, width {width}", found.p_value, 1e-3),
-        ]
-        numbers[f"F, width {width}"] = found.f
-        data += [{"width": width, "initialisation": start, "stream": stream, "t_c": int(t) if t < np.inf else None}
-                 for start, group in enumerate(groups) for stream, t in enumerate(group)]
-        shown[f"width {width}"] = groups
-    return Outcome(checks, data, draw_groups(shown), numbers)
+
+    n = size(quick=20, full=50)
+    widths = size(quick=[10], full=[10, 100])
+    lr = size(quick=0.05, full=0.01)
+    initialisations = size(10)
+    streams = size(10)
+    max_steps = size(quick=8000, full=100_000)
+
+    solved = at_least("share of runs solved, width {width}", 0.8)
+    correlation = at_least("intraclass correlation of log t_c, width {width}", 0.5)
+    unequal = significant("p-value of equal initialisations, width {width}", 1e-3)
+
+    def work(self, lab: Lab) -> list[list[Result]]:
+        """For each width, a result for each start."""
+        protocol = replace(FIXED_8192, max_steps=self.max_steps)
+        laws = [f"fixed:{start} torch" for start in range(self.initialisations)]
+        learners = [[Learner(MLP(width), law, optimiser=SGD(self.lr), batch=128) for law in laws]
+                    for width in self.widths]
+        return [lab.sweep([Setup(Parity(self.n, 3), learner, protocol) for learner in each], self.streams)
+                for each in learners]
+
+    def groups(self, got: list[list[Result]]) -> dict[int, list[Floats]]:
+        return {width: [times(result.records) for result in results]
+                for width, results in zip(self.widths, got, strict=True)}
+
+    def judge(self, got: list[list[Result]]) -> Findings:
+        checks, rows, numbers = [], [], {}
+        for width, groups in self.groups(got).items():
+            found = intraclass([np.log(group[np.isfinite(group)]) for group in groups])
+            checks += [
+                self.solved(float(np.isfinite(groups).mean()), width=width),
+                self.correlation(found.correlation, found.interval, width=width),
+                self.unequal(found.p_value, width=width),
+            ]
+            numbers[f"F, width {width}"] = found.f
+            rows += [{"width": width, "initialisation": start, "stream": stream, "t_c": int(t) if t < np.inf else None}
+                     for start, group in enumerate(groups) for stream, t in enumerate(group)]
+        return Findings(checks, rows, numbers)
+
+    def draw(self, got: list[list[Result]]) -> Any:
+        return draw_groups({f"width {width}": groups for width, groups in self.groups(got).items()})
 
 
 class Intraclass(NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -127,23 +127,31 @@ def measure_cell(
     progress: bool | None = None,
     budget: float = math.inf,
 ) -> Measured:
-    """Measure one cell with checks on 128 inputs; options as in :func:`paritylab.sweep`.
+    """Measure one cell with checks on 128 inputs, as :func:`follow` says; options as in :func:`paritylab.sweep`."""
+    further = functools.partial(extend, engine=engine, threads=threads, store=store, progress=progress)
+    start = time.perf_counter()
+    entries = follow(enter(cell_setups(cell, grid, max_steps), 10, runs, seed, engine), further, cell, budget)
+    return Measured(cell, tuple(entries), time.perf_counter() - start)
+
+
+def follow(
+    entries: Sequence[Entry], extend: Callable[[Entry, int], Entry], cell: Cell, budget: float = math.inf
+) -> list[Entry]:
+    """How the rates of a cell are followed (:meth:`paritylab.claims.Lab.pursue` takes it with the cell bound to it).
 
     Every rate is followed until it is known, or cannot win and is beyond 1.6 times the printed percentile. The winners
-    of both rules are followed to ``max_steps``, or until their unsolved runs may have cost ``budget`` FLOPs.
+    of both rules are followed to their step limit, or until their unsolved runs may have cost ``budget`` FLOPs.
     """
-    setups = cell_setups(cell, grid, max_steps)
-    follow_up = functools.partial(extend, engine=engine, threads=threads, store=store, progress=progress)
-    start = time.perf_counter()
-    entries = decide(enter(setups, 10, runs, seed, engine), follow_up, FOLLOW * (cell.p10 or 0))
+    entries = decide(entries, extend, FOLLOW * (cell.p10 or 0))
     drawn = _drawn_from(cell, entries)
-    among = decide([entries[i] for i in drawn], follow_up)
+    among = decide([entries[i] for i in drawn], extend)
     for i, entry in zip(drawn, among, strict=True):
         entries[i] = entry
     for i in {leader(entries), drawn[leader(among)]}:
-        affordable = budget / (max(1, entries[i].pending.sum()) * step_flops(setups[i]))
-        entries[i] = follow_up(entries[i], math.ceil(min(max_steps, affordable)))
-    return Measured(cell, tuple(entries), time.perf_counter() - start)
+        setup = entries[i].setup
+        affordable = budget / (max(1, entries[i].pending.sum()) * step_flops(setup))
+        entries[i] = extend(entries[i], math.ceil(min(setup.protocol.max_steps, affordable)))
+    return entries
 
 
 def cell_setups(cell: Cell, lrs: Sequence[float] | None = None, max_steps: int = 100_000) -> list[Setup]:

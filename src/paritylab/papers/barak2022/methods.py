@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,57 +13,106 @@ import numpy as np
 from paritylab import MLP, SGD, Learner, Parity, Setup, plots
 from paritylab.baselines import gf2
 from paritylab.baselines.search import exhaustive
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Check, Outcome, at_least, at_most
-from paritylab.papers.barak2022.common import FIXED_8192, Floats, converging
+from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, claim, computation, rng, size
+from paritylab.papers.barak2022.common import FIXED_8192, Floats
 from paritylab.papers.barak2022.exact import torch_law
 from paritylab.papers.barak2022.fourier import share, signs
 from paritylab.plots import Series
+from paritylab.running.sweeps import Result
+from paritylab.statistics import solved_fraction
 
 # --- Theorem 6 --------------------------------------------------------------------------------------------------
 
 EPSILON = 0.5
+DIMENSIONS = (100, 1000)
 RIDGES = (1e-6, 1e-4, 1e-2, 1.0)
 """Penalties, as multiples of the features' mean square."""
 
 
-@reproduces("barak2022.thm6-kernels")
-def fixed_features_fail(lab: Lab) -> Outcome:
+@dataclass(frozen=True)
+class FixedFeatures:
+    """Bounds of the least losses (supports, 2) for each dimension, the trained network, and accuracies of each run."""
+
+    bounds: list[dict[str, Floats]]
+    network: Result
+    features: list[dict[str, Floats]]
+
+    @property
+    def losses(self) -> dict[int, Floats]:
+        return {dimension: each["bounds"][:, 0] for dimension, each in zip(DIMENSIONS, self.bounds, strict=True)}
+
+    @property
+    def accuracies(self) -> dict[str, Floats]:
+        fixed = {name: np.array([float(each[name.split()[0]]) for each in self.features])
+                 for name in ("tangent features", "random features")}
+        return fixed | {"network": self.network.records.accuracy}
+
+
+@claim(
+    "barak2022.thm6-kernels",
+    where="Theorem 6",
+    kind="theory",
+    title="Fixed kernels cannot learn sparse parities cheaply",
+    statement="""Any embedding of dimension D with norm-R predictors needs D R^2 of order C(n,k) to beat the trivial
+    loss on all (n,k) parities; random features and the NTK therefore stay near chance at sizes where the network
+    succeeds.""",
+    published="loss > 1 - eps for some S; fixed features near 50% accuracy, network 100%",
+)
+class Thm6Kernels(Trial):
     """A: the best hinge loss of random features in a ball. B: ridge regression on fixed features beside the network."""
-    n = lab.pick("n", quick=30, full=30)
-    supports = lab.pick("supports", quick=50, full=50)
-    samples = lab.pick("samples", quick=20_000, full=20_000)
-    runs = lab.pick("seeds", quick=10, full=10)
-    checks: list[Check] = []
-    data, losses, unknown = [], {}, 0.0
-    for dimension in (100, 1000):
-        radius = math.sqrt(0.25 * math.comb(n, 3) * EPSILON**2 / dimension)
-        rng = lab.rng(6, dimension)
-        x = signs(rng, samples, n)
-        features = random_features(rng, x, dimension)
-        features /= np.linalg.norm(features, axis=1, keepdims=True)
-        labels = (x[:, rng.choice(n, 3, replace=False)].prod(1) for _ in range(supports))
-        bounds = np.array([hinge_bounds(features, y, radius) for y in labels])
-        losses[dimension] = bounds[:, 0]
-        unknown = max(unknown, float(np.diff(bounds).max()))
-        low, high = bounds.max(0)
-        checks.append(at_least(f"A: largest optimal loss over S, D = {dimension}", low, 1 - EPSILON, (low, high)))
-        data += [{"part": "A", "predictor": f"D = {dimension}", "number": i, "loss": float(low), "accuracy": None}
-                 for i, low in enumerate(losses[dimension])]
-    setup = Setup(Parity(n, 3), Learner(MLP(10), optimiser=SGD(1.0)), replace(FIXED_8192, threshold=0.99))
-    trained = lab.measure(setup, runs).records
-    accuracies = fixed_accuracies(lab, setup, runs, samples)
-    value, interval = share(np.max(list(accuracies.values()), axis=0) <= 0.62)
-    checks.append(at_least("B: share of seeds with both fixed features at most 62 % right", value, 0.9, interval))
-    checks.append(converging("B: network at least 99 % right", trained, 0.9))
-    accuracies["network"] = trained.accuracy
-    data += [{"part": "B", "predictor": name, "number": seed, "loss": None, "accuracy": float(accuracy)}
-             for name, values in accuracies.items() for seed, accuracy in enumerate(values)]
-    numbers = {f"highest accuracy, {name}": float(values.max()) for name, values in accuracies.items()}
-    numbers["largest uncertainty of an optimal loss"] = unknown
-    note = "A: the optimum by a certificate (a feasible point and a dual bound) instead of projected SGD"
-    return Outcome(checks, data, draw_fixed(losses, accuracies), numbers, note)
+
+    n = size(30)
+    supports = size(50)
+    samples = size(20_000)
+    seeds = size(10)
+
+    loss = at_least("A: largest optimal loss over S, D = {dimension}", 1 - EPSILON)
+    fixed = at_least("B: share of seeds with both fixed features at most 62 % right", 0.9)
+    network = at_least("share of runs solved, B: network at least 99 % right", 0.9)
+
+    def work(self, lab: Lab) -> FixedFeatures:
+        setup = Setup(Parity(self.n, 3), Learner(MLP(10), optimiser=SGD(1.0)), replace(FIXED_8192, threshold=0.99))
+        bounds = lab.compute_each(least_losses, [
+            {"n": self.n, "dimension": dimension, "supports": self.supports, "samples": self.samples}
+            for dimension in DIMENSIONS])
+        trained = lab.measure(setup, self.seeds)
+        start = lab.curves(setup, [0], None, self.seeds, weights=True).weights
+        features = lab.compute_each(ridge_accuracies, [
+            {"layers": [{name: value[run, 0].tolist() for name, value in layer.items()} for layer in start],
+             "run": run, "samples": self.samples} for run in range(self.seeds)])
+        return FixedFeatures(bounds, trained, features)
+
+    def judge(self, got: FixedFeatures) -> Findings:
+        losses, accuracies = got.losses, got.accuracies
+        tops = [each["bounds"].max(0) for each in got.bounds]
+        checks = [self.loss(low, (low, high), dimension=dimension)
+                  for dimension, (low, high) in zip(DIMENSIONS, tops, strict=True)]
+        best = np.maximum(accuracies["tangent features"], accuracies["random features"])
+        checks += [self.fixed(*share(best <= 0.62)), self.network(*solved_fraction(got.network.records.status))]
+        rows = [{"part": "A", "predictor": f"D = {dimension}", "number": i, "loss": float(low), "accuracy": None}
+                for dimension, values in losses.items() for i, low in enumerate(values)]
+        rows += [{"part": "B", "predictor": name, "number": seed, "loss": None, "accuracy": float(accuracy)}
+                 for name, values in accuracies.items() for seed, accuracy in enumerate(values)]
+        numbers = {f"highest accuracy, {name}": float(values.max()) for name, values in accuracies.items()}
+        numbers["largest uncertainty of an optimal loss"] = max(float(np.diff(each["bounds"]).max())
+                                                                for each in got.bounds)
+        note = "A: the optimum by a certificate (a feasible point and a dual bound) instead of projected SGD"
+        return Findings(checks, rows, numbers, note)
+
+    def draw(self, got: FixedFeatures) -> Any:
+        return draw_fixed(got.losses, got.accuracies)
+
+
+@computation
+def least_losses(seed: int, n: int, dimension: int, supports: int, samples: int) -> dict[str, Any]:
+    """Bounds of the least hinge loss of random features for each of several S, in the theorem's ball."""
+    radius = math.sqrt(0.25 * math.comb(n, 3) * EPSILON**2 / dimension)
+    generator = rng(seed, 6, dimension)
+    x = signs(generator, samples, n)
+    features = random_features(generator, x, dimension)
+    features /= np.linalg.norm(features, axis=1, keepdims=True)
+    labels = (x[:, generator.choice(n, 3, replace=False)].prod(1) for _ in range(supports))
+    return {"bounds": [hinge_bounds(features, y, radius) for y in labels]}
 
 
 def hinge_bounds(features: Floats, y: Floats, radius: float) -> tuple[float, float]:
@@ -96,20 +145,16 @@ def tangent_features(layers: Sequence[Mapping[str, Floats]], x: Floats) -> Float
     return np.concatenate([by_weight, by_bias, np.maximum(z, 0), np.ones((len(x), 1))], axis=1)
 
 
-def fixed_accuracies(lab: Lab, setup: Setup, runs: int, samples: int) -> dict[str, Floats]:
-    """Accuracies on fresh inputs, for each run: of the tangent features at its start, and of as many random ones."""
-    n = setup.problem.n
-    start = lab.curves(setup, [0], None, runs, weights=True).weights
-    found: dict[str, list[float]] = {"tangent features": [], "random features": []}
-    for run in range(runs):
-        rng = lab.rng(6, run)
-        x = signs(rng, 2 * samples, n)
-        y = x[:, :3].prod(1)
-        layers = [{name: np.asarray(value[run, 0], np.float64) for name, value in layer.items()} for layer in start]
-        tangent = tangent_features(layers, x)
-        found["tangent features"].append(ridge_accuracy(tangent, y, samples))
-        found["random features"].append(ridge_accuracy(random_features(rng, x, tangent.shape[1]), y, samples))
-    return {name: np.array(values) for name, values in found.items()}
+@computation
+def ridge_accuracies(seed: int, layers: list[dict[str, Any]], run: int, samples: int) -> dict[str, float]:
+    """Accuracies on fresh inputs: of a run's tangent features, and of as many random ones."""
+    network = [{name: np.asarray(value, np.float64) for name, value in layer.items()} for layer in layers]
+    generator = rng(seed, 6, run)
+    x = signs(generator, 2 * samples, len(network[0]["w"]))
+    y = x[:, :3].prod(1)
+    tangent = tangent_features(network, x)
+    return {"tangent": ridge_accuracy(tangent, y, samples),
+            "random": ridge_accuracy(random_features(generator, x, tangent.shape[1]), y, samples)}
 
 
 def ridge_accuracy(features: Floats, y: Floats, train: int) -> float:
@@ -148,37 +193,73 @@ def draw_fixed(losses: Mapping[int, Floats], accuracies: Mapping[str, Floats]) -
 
 # --- C.6 --------------------------------------------------------------------------------------------------------
 
+CASES = (("elimination", 0.0), ("elimination", 0.05), ("search", 0.0), ("search", 0.25), ("search", 0.4))
 
-@reproduces("barak2022.c6-gaussian-elimination")
-def elimination_and_search(lab: Lab) -> Outcome:
+
+@claim(
+    "barak2022.c6-gaussian-elimination",
+    where="Appendix C.6; Section 2",
+    kind="exact",
+    title="Noiseless parity: Gaussian elimination needs about n samples, noise breaks it",
+    statement="""Without noise S is recovered by linear algebra over GF(2) from about n samples; with a constant
+    flip rate the same procedure fails, while exhaustive correlation search needs on the order of k log n / (1-2p)^2
+    samples.""",
+    published="success about 1 without noise, about 0 with noise; exhaustive search about 1 in all cases",
+)
+class C6GaussianElimination(Trial):
     """How often S is found: over GF(2) from n + 10 samples, and by trying every S on 8 log C(n, 3) / (1 - 2p)^2."""
-    sizes = lab.pick("n", quick=[20, 50, 100], full=[20, 50, 100])
-    trials = lab.pick("trials", quick=50, full=200)
-    cases = [("elimination", 0.0), ("elimination", 0.05), *(("search", p) for p in (0.0, 0.25, 0.4))]
-    checks: list[Check] = []
-    data = []
-    for (method, p), n in itertools.product(cases, sizes):
-        samples = n + 10 if method == "elimination" else math.ceil(8 * math.log(math.comb(n, 3)) / (1 - 2 * p) ** 2)
-        rng = lab.rng(n, round(100 * p), samples)
-        value, interval = share([finds(method, rng, n, samples, p) for _ in range(trials)])
-        name = f"S found by {method}, p = {p:g}, n = {n}"
-        if method == "search":
-            checks.append(at_least(name, value, 0.95, interval))
-        elif p == 0:
-            checks.append(at_least(name, value, 0.99, interval))
-        elif n == max(sizes):
-            checks.append(at_most(name, value, 0.3, interval))
-        data.append({"method": method, "p": p, "n": n, "samples": samples, "trials": trials, "found": value,
-                     "low": interval[0], "high": interval[1]})
-    series = {}
-    for method, p in cases:
-        rows = [row for row in data if (row["method"], row["p"]) == (method, p)]
-        columns = ([row[name] for row in rows] for name in ("found", "low", "high"))
-        series[f"{method}, p = {p:g}"] = Series(sizes, *columns)
-    grid = np.arange(min(sizes), max(sizes) + 1)
-    figure = plots.scaling_plot(series, "input bits n", "share of trials with S found",
-                                {"$0.95^{n + 10}$, no label flipped": (grid, 0.95 ** (grid + 10.0))}, log="")
-    return Outcome(checks, data, figure)
+
+    n = size([20, 50, 100])
+    trials = size(quick=50, full=200)
+
+    clean = at_least("S found by elimination, p = 0, n = {n}", 0.99)
+    noisy = at_most("S found by elimination, p = 0.05, n = {n}", 0.3)
+    search = at_least("S found by search, p = {p:g}, n = {n}", 0.95)
+
+    def work(self, lab: Lab) -> list[dict[str, np.ndarray]]:
+        return lab.compute_each(finds_often, [
+            {"method": method, "p": p, "n": n, "samples": samples_for(method, p, n), "trials": self.trials}
+            for (method, p), n in itertools.product(CASES, self.n)])
+
+    def rows(self, got: list[dict[str, np.ndarray]]) -> list[dict[str, Any]]:
+        rows = []
+        for ((method, p), n), each in zip(itertools.product(CASES, self.n), got, strict=True):
+            value, (low, high) = share(each["found"])
+            rows.append({"method": method, "p": p, "n": n, "samples": samples_for(method, p, n), "trials": self.trials,
+                         "found": value, "low": low, "high": high})
+        return rows
+
+    def judge(self, got: list[dict[str, np.ndarray]]) -> Findings:
+        checks: list[Check] = []
+        for row in (rows := self.rows(got)):
+            n, p, value, interval = row["n"], row["p"], row["found"], (row["low"], row["high"])
+            if row["method"] == "search":
+                checks.append(self.search(value, interval, p=p, n=n))
+            elif p == 0:
+                checks.append(self.clean(value, interval, n=n))
+            elif n == max(self.n):
+                checks.append(self.noisy(value, interval, n=n))
+        return Findings(checks, rows)
+
+    def draw(self, got: list[dict[str, np.ndarray]]) -> Any:
+        rows, series = self.rows(got), {}
+        for method, p in CASES:
+            shown = [row for row in rows if (row["method"], row["p"]) == (method, p)]
+            columns = ([row[name] for row in shown] for name in ("found", "low", "high"))
+            series[f"{method}, p = {p:g}"] = Series(self.n, *columns)
+        grid = np.arange(min(self.n), max(self.n) + 1)
+        return plots.scaling_plot(series, "input bits n", "share of trials with S found",
+                                  {"$0.95^{n + 10}$, no label flipped": (grid, 0.95 ** (grid + 10.0))}, log="")
+
+
+def samples_for(method: str, p: float, n: int) -> int:
+    return n + 10 if method == "elimination" else math.ceil(8 * math.log(math.comb(n, 3)) / (1 - 2 * p) ** 2)
+
+
+@computation
+def finds_often(seed: int, method: str, p: float, n: int, samples: int, trials: int) -> dict[str, list[bool]]:
+    generator = rng(seed, n, round(100 * p), samples)
+    return {"found": [finds(method, generator, n, samples, p) for _ in range(trials)]}
 
 
 def finds(method: str, rng: np.random.Generator, n: int, samples: int, p: float) -> bool:

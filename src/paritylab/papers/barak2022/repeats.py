@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from paritylab.claims.lab import Lab
+from paritylab.claims import Lab
 from paritylab.papers.barak2022.common import Floats, times
 from paritylab.papers.barak2022.figure7 import Measured
 from paritylab.running.sweeps import Result
-from paritylab.setups.setup import Setup
 from paritylab.statistics import Interval, percentile, percentile_interval, solved_fraction
 from paritylab.statistics.percentiles import interpolate, position
 
@@ -68,17 +67,16 @@ def tail(values: Floats, seen: float) -> float:
     return float(min(1.0, 2 * min(np.mean(values <= seen), np.mean(values >= seen))))
 
 
-def repeats(lab: Lab, measured: Sequence[Measured]) -> dict[str, Repeat]:
-    """Every rate that one of the rules chooses, by its Setup's id; not the Transformer's.
+def repeats(results: Sequence[Result]) -> dict[str, Repeat]:
+    """By the Setup's id."""
+    return {result.setup.id: Repeat(result) for result in results}
 
-    Beyond a quick trial, and where there is a GPU or the runs are in the store: on two cores they take hours.
+
+def repeated(lab: Lab, measured: Sequence[Measured]) -> list[Result]:
+    """Every rate that one of the rules chooses, where there is a GPU or the runs are in the store; not the Transformer.
+
+    On two cores they take hours.
     """
-    if lab.size == "quick":
-        return {}
-    chosen = {setup.id: setup for setup in repeated_setups(measured) if lab.affords(setup, RUNS)}
-    return {result.setup.id: Repeat(result) for result in lab.sweep(list(chosen.values()), RUNS)}
-
-
-def repeated_setups(measured: Sequence[Measured]) -> list[Setup]:
     entries = [(m.best, m.as_printed, m.matched) for m in measured if m.cell.setting != "*iii"]
-    return [entry.setup for three in entries for entry in three if entry]
+    chosen = {entry.setup.id: entry.setup for three in entries for entry in three if entry}
+    return lab.sweep([setup for setup in chosen.values() if lab.affords(setup, RUNS)], RUNS)

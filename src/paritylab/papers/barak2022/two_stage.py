@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from paritylab import plots
-from paritylab.claims.lab import Lab
-from paritylab.claims.registry import reproduces
-from paritylab.claims.verdicts import Check, Outcome, at_least, at_most, between
+from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, between, claim, computation, rng, size
 from paritylab.papers.barak2022.disjoint import share
 from paritylab.statistics import solved_fraction
 from paritylab.theory import bumps, two_stage
@@ -20,88 +18,169 @@ SMALL = [[31, 2, 32, 20_000, 2000, 5], [101, 4, 512, None, 3000, 2]]
 EXACT = [[51, 2, 64, 20_000, 20_000, 10], [101, 2, 64, 50_000, 20_000, 10], [101, 4, 512, None, 20_000, 10]]
 SAMPLED = [[101, 4, 512, 40_000_000, 20_000, 10]]
 
+Runs = Sequence[Mapping[str, np.ndarray]]
 
-@reproduces("barak2022.thm4-two-stage")
-def two_stages(lab: Lab) -> Outcome:
+
+class Network(NamedTuple):
+    n: int
+    k: int
+    width: int
+    samples: int | None
+    """Of the first step; None for its expectation."""
+    steps: int
+    seeds: int
+
+    @property
+    def name(self) -> str:
+        return f"n = {self.n}, k = {self.k}, " + ("exact" if self.samples is None else f"B0 = {self.samples:g}")
+
+
+@claim(
+    "barak2022.thm4-two-stage",
+    where="Theorem 4 / Theorem 10; Appendix B.1",
+    kind="theory",
+    title="One big-batch step then training the top layer solves even parities",
+    statement="""With sign weights and mirrored output signs, one gradient step whose weight decay erases the initial
+    weights leaves first-layer features concentrated on S; fitting only the second layer afterwards drives the hinge
+    loss down.""",
+    published="expected hinge loss below epsilon; accuracy near 1",
+)
+class Thm4TwoStage(Trial):
     """Weights of aligned neurons after the first step, and accuracy after training the second layer at rate 0.5."""
-    networks = lab.pick("n, k, width, B0 (null: exact), steps, seeds", quick=SMALL, standard=EXACT,
-                        full=[*EXACT, *SAMPLED])
-    checks: list[Check] = []
-    data: list[dict[str, Any]] = []
-    numbers: dict[str, float] = {}
-    shown: dict[str, list[dict[str, np.ndarray]]] = {}
-    for n, k, width, samples, steps, seeds in networks:
-        name = f"n = {n}, k = {k}, " + ("exact" if samples is None else f"B0 = {samples:g}")
-        runs = [
-            lab.kept_old("two-stage", {"n": n, "k": k, "width": width, "samples": samples, "steps": steps, "seed": seed},
-                     partial(train, n, k, width, samples, steps, lab.rng(4, n, k, width, samples or 0, seed)))
-            for seed in range(seeds)
-        ]
-        final = np.array([run["accuracy"][-1] for run in runs])
-        lowest = np.array([run["loss"].min() for run in runs])
-        if k == 2:
-            checks.append(share(f"share of seeds with accuracy >= 0.99 and smallest hinge loss <= 0.1, {name}",
-                                (final >= 0.99) & (lowest <= 0.1), 0.9))
-        elif samples is None:
-            checks.append(share(f"share of seeds with accuracy >= 0.99, {name}", final >= 0.99, 0.9))
-        else:
-            checks.append(share(f"share of seeds with accuracy >= 0.95, {name}", final >= 0.95, 0.8))
-        relevant, irrelevant = (2 * k * np.concatenate([run[part] for run in runs])
-                                for part in ("relevant", "irrelevant"))
-        checks += [
-            between(f"mean relevant weight x 2k of aligned neurons, {name}", float(relevant.mean()), 0.8, 1.2),
-            at_most(f"mean |irrelevant weight| x 2k of them, {name}", float(irrelevant.mean()), 0.25),
-        ]
-        numbers |= {f"share of single relevant weights within 20 %, {name}": float(np.mean(abs(relevant - 1) <= 0.2)),
-                    f"lowest accuracy, {name}": float(final.min())}
-        shown[name] = runs
-        data += [{"n": n, "k": k, "width": width, "B0": samples, "seed": seed, "steps": int(step),
-                  "accuracy": float(accuracy), "loss": float(loss)} for seed, run in enumerate(runs)
-                 for step, accuracy, loss in zip(run["steps"], run["accuracy"], run["loss"], strict=True)]
-    return Outcome(checks, data, draw_training(shown), numbers)
+
+    shapes = size(quick=SMALL, standard=EXACT, full=[*EXACT, *SAMPLED],
+                  label="n, k, width, B0 (null: exact), steps, seeds")
+
+    pairs = at_least("share of seeds with accuracy >= 0.99 and smallest hinge loss <= 0.1, {network}", 0.9)
+    exact = at_least("share of seeds with accuracy >= 0.99, {network}", 0.9)
+    sampled = at_least("share of seeds with accuracy >= 0.95, {network}", 0.8, only=("full",))
+    relevant = between("mean relevant weight x 2k of aligned neurons, {network}", 0.8, 1.2)
+    irrelevant = at_most("mean |irrelevant weight| x 2k of them, {network}", 0.25)
+
+    @property
+    def networks(self) -> list[Network]:
+        return [Network(*shape) for shape in self.shapes]
+
+    def work(self, lab: Lab) -> list[dict[str, np.ndarray]]:
+        return lab.compute_each(trained, [
+            {"n": net.n, "k": net.k, "width": net.width, "samples": net.samples, "steps": net.steps, "run": run}
+            for net in self.networks for run in range(net.seeds)])
+
+    def by_network(self, got: Runs) -> Iterator[tuple[Network, Runs]]:
+        rest = iter(got)
+        for net in self.networks:
+            yield net, [next(rest) for _ in range(net.seeds)]
+
+    def judge(self, got: Runs) -> Findings:
+        checks: list[Check] = []
+        rows: list[dict[str, Any]] = []
+        numbers: dict[str, float] = {}
+        for net, runs in self.by_network(got):
+            final = np.array([run["accuracy"][-1] for run in runs])
+            lowest = np.array([run["loss"].min() for run in runs])
+            if net.k == 2:
+                checks.append(share(self.pairs, (final >= 0.99) & (lowest <= 0.1), network=net.name))
+            elif net.samples is None:
+                checks.append(share(self.exact, final >= 0.99, network=net.name))
+            else:
+                checks.append(share(self.sampled, final >= 0.95, network=net.name))
+            relevant, irrelevant = (2 * net.k * np.concatenate([run[part] for run in runs])
+                                    for part in ("relevant", "irrelevant"))
+            checks += [self.relevant(float(relevant.mean()), network=net.name),
+                       self.irrelevant(float(irrelevant.mean()), network=net.name)]
+            near = float(np.mean(abs(relevant - 1) <= 0.2))
+            numbers |= {f"share of single relevant weights within 20 %, {net.name}": near,
+                        f"lowest accuracy, {net.name}": float(final.min())}
+            rows += [{"n": net.n, "k": net.k, "width": net.width, "B0": net.samples, "seed": seed, "steps": int(step),
+                      "accuracy": float(accuracy), "loss": float(loss)} for seed, run in enumerate(runs)
+                     for step, accuracy, loss in zip(run["steps"], run["accuracy"], run["loss"], strict=True)]
+        return Findings(checks, rows, numbers)
+
+    def draw(self, got: Runs) -> Any:
+        return draw_training({net.name: runs for net, runs in self.by_network(got)})
 
 
-@reproduces("barak2022.lemma4-features")
-def good_neurons(lab: Lab) -> Outcome:
+DELTA, DRAWS = 0.1, 2000
+COVERED = 1 - DELTA - 0.03
+
+
+@claim(
+    "barak2022.lemma4-features",
+    where="Lemma 3, Lemma 4, Claim 5",
+    kind="exact",
+    title="Good neurons exist and express the parity",
+    statement="""With r >= k 2^k log(k/delta) mirrored sign neurons every required bias value occurs on a neuron aligned
+    with S, and the corresponding ReLU bumps combine to the parity.""",
+    published="""Claim 5 as printed (k neurons) is off at one value of z; k+1 neurons with coefficients (..., 8k, -8k,
+    8k, -6k, 2k) give 2 chi exactly.""",
+)
+class Lemma4Features(Trial):
     """How often aligned neurons have all k biases at the lemma's width, and which functions their features make."""
-    draws, delta = 2000, 0.1
-    checks: list[Check] = []
-    data: list[dict[str, Any]] = []
-    numbers: dict[str, float] = {}
-    for k in (2, 4):
-        width = bumps.width_needed(k, delta, printed=True)
-        rng = lab.rng(3, k)
-        covers = np.array([covered(two_stage.initialise(2 * k + 1, k, width, rng), k) for _ in range(draws)])
-        checks.append(share(f"share of starts with all k biases on aligned neurons, k = {k}, r = {width}", covers,
-                            1 - delta - 0.03))
-        enough = bumps.width_needed(k, delta)
-        numbers |= {f"exact probability, k = {k}, r = {width}": bumps.coverage(k, width),
-                    f"width that suffices, k = {k}": float(enough)}
-        data.append({"k": k, "width": width, "draws": draws, "covered": int(covers.sum()),
-                     "exact": bumps.coverage(k, width)})
-    sums: dict[str, list[float]] = {"k + 1 features": [], "Lemma 3": [], "Lemma 4": []}
-    for k in (2, 4, 6, 8):
-        biases, coefficients = bumps.parity_features(k)
-        parts = {"k + 1 features": (biases, coefficients), "Lemma 3": bumps.printed_features(k, offset=1),
-                 "Lemma 4": bumps.printed_features(k, offset=0)}
-        for name, features in parts.items():
-            deviation = np.abs(bumps.feature_sum(k, *features) - 2 * (-1.0) ** np.arange(k + 1)).max()
-            sums[name].append(float(deviation))
-            data.append({"k": k, "features": name, "largest deviation from 2 chi": float(deviation),
-                         "largest coefficient / k": float(np.abs(features[1]).max() / k)})
-    checks += [
-        at_most("deviation of k + 1 features from 2 chi, k = 2, 4, 6, 8", max(sums["k + 1 features"]), 1e-9),
-        at_most("their largest coefficient / k", max(row.get("largest coefficient / k", 0) for row in data
-                                                     if row.get("features") == "k + 1 features"), 8),
-        *(at_least(f"deviation of the k printed features of {name}", min(sums[name]), 1)
-          for name in ("Lemma 3", "Lemma 4")),
-    ]
-    note = ("A mirrored pair is aligned and has a given bias with probability 2^(1-k)/(2k-1), not 2^(1-k)/k: "
-            "the printed width is nearly half of what the union bound needs.")
-    return Outcome(checks, data, draw_coverage(data, 1 - delta - 0.03), numbers, note)
+
+    covering = at_least("share of starts with all k biases on aligned neurons, k = {k}, r = {width}", COVERED)
+    features = at_most("deviation of k + 1 features from 2 chi, k = 2, 4, 6, 8", 1e-9)
+    coefficient = at_most("their largest coefficient / k", 8)
+    printed = at_least("deviation of the k printed features of {name}", 1)
+
+    def work(self, lab: Lab) -> None:
+        return None
+
+    @functools.cached_property
+    def coverage(self) -> dict[int, np.ndarray]:
+        """For each k, which of the starts at the lemma's width have all k biases on aligned neurons."""
+        found: dict[int, np.ndarray] = {}
+        for k in (2, 4):
+            generator = self.rng(3, k)
+            starts = (two_stage.initialise(2 * k + 1, k, printed_width(k), generator) for _ in range(DRAWS))
+            found[k] = np.array([covered(start, k) for start in starts])
+        return found
+
+    def starts(self) -> list[dict[str, Any]]:
+        return [{"k": k, "width": printed_width(k), "draws": DRAWS, "covered": int(covers.sum()),
+                 "exact": bumps.coverage(k, printed_width(k))} for k, covers in self.coverage.items()]
+
+    def judge(self, got: None) -> Findings:
+        checks = [share(self.covering, covers, k=k, width=printed_width(k)) for k, covers in self.coverage.items()]
+        numbers: dict[str, float] = {}
+        for row in (starts := self.starts()):
+            k = row["k"]
+            numbers |= {f"exact probability, k = {k}, r = {row['width']}": row["exact"],
+                        f"width that suffices, k = {k}": float(bumps.width_needed(k, DELTA))}
+        rows = [feature_row(k, name, *features) for k in (2, 4, 6, 8) for name, features in feature_sets(k).items()]
+        sums, sizes = ({name: [row[column] for row in rows if row["features"] == name] for name in feature_sets(2)}
+                       for column in ("largest deviation from 2 chi", "largest coefficient / k"))
+        checks += [self.features(max(sums["k + 1 features"])), self.coefficient(max(sizes["k + 1 features"])),
+                   *(self.printed(min(sums[name]), name=name) for name in ("Lemma 3", "Lemma 4"))]
+        note = ("A mirrored pair is aligned and has a given bias with probability 2^(1-k)/(2k-1), not 2^(1-k)/k: "
+                "the printed width is nearly half of what the union bound needs.")
+        return Findings(checks, [*starts, *rows], numbers, note)
+
+    def draw(self, got: None) -> Any:
+        return draw_coverage(self.starts(), COVERED)
 
 
 # --- parts ------------------------------------------------------------------------------------------------------
+
+
+@computation
+def trained(seed: int, n: int, k: int, width: int, samples: int | None, steps: int, run: int) -> dict[str, Any]:
+    return train(n, k, width, samples, steps, rng(seed, 4, n, k, width, samples or 0, run))
+
+
+def printed_width(k: int) -> int:
+    return bumps.width_needed(k, DELTA, printed=True)
+
+
+def feature_sets(k: int) -> dict[str, tuple[Any, Any]]:
+    """Biases and coefficients of features that should add up to the parity."""
+    return {"k + 1 features": bumps.parity_features(k), "Lemma 3": bumps.printed_features(k, offset=1),
+            "Lemma 4": bumps.printed_features(k, offset=0)}
+
+
+def feature_row(k: int, name: str, biases: Any, coefficients: Any) -> dict[str, Any]:
+    deviation = np.abs(bumps.feature_sum(k, biases, coefficients) - 2 * (-1.0) ** np.arange(k + 1)).max()
+    return {"k": k, "features": name, "largest deviation from 2 chi": float(deviation),
+            "largest coefficient / k": float(np.abs(coefficients).max() / k)}
 
 
 def train(n: int, k: int, width: int, samples: int | None, steps: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -125,7 +204,7 @@ def covered(layer: two_stage.Layer, k: int) -> bool:
 
 
 @plots.styled
-def draw_training(shown: Mapping[str, Sequence[Mapping[str, np.ndarray]]]) -> Any:
+def draw_training(shown: Mapping[str, Runs]) -> Any:
     """Error and hinge loss of the second layer, one line for each seed; values of 0 are drawn at the lower edge."""
     figure = plots.blank(2.9)
     above, below = figure.subplots(2, 1, sharex=True)
@@ -144,12 +223,11 @@ def draw_training(shown: Mapping[str, Sequence[Mapping[str, np.ndarray]]]) -> An
 
 
 @plots.styled
-def draw_coverage(data: Sequence[Mapping[str, Any]], asked: float) -> Any:
+def draw_coverage(starts: Sequence[Mapping[str, Any]], asked: float) -> Any:
     """The exact probability against the width, with the measured one at the lemma's width."""
     figure = plots.blank(2.4)
     axes = figure.add_subplot(xlabel="hidden width r", ylabel="P(all k biases covered)", xscale="log", ylim=(0, 1.03))
-    found = [row for row in data if "covered" in row]
-    for row, colour, line, marker in zip(found, plots.COLOURS, plots.LINES, "os", strict=False):
+    for row, colour, line, marker in zip(starts, plots.COLOURS, plots.LINES, "os", strict=False):
         k, width = row["k"], row["width"]
         widths = np.unique(2 * np.round(np.geomspace(width / 8, 4 * width, 60) / 2)).astype(int)
         axes.plot(widths, [bumps.coverage(k, int(each)) for each in widths], color=colour, linestyle=line,
