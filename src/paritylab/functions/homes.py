@@ -14,6 +14,7 @@ from typing import Any
 
 PACKAGES = ("site-packages", "dist-packages")
 PYTHON, OURS, USERS = "python", "paritylab", ""
+MOVED = {f"paritylab.{folder}.": "paritylab." for folder in ("setups", "functions", "storage", "running")}
 
 
 def of_module(name: str) -> str:
@@ -37,6 +38,18 @@ def of_module(name: str) -> str:
     return PYTHON if root in sys.stdlib_module_names else USERS  # built in or frozen, or made by hand
 
 
+def told(module: str) -> str:
+    """A module's name as fingerprints have it: those of paritylab keep the names of its first layout, and ids last.
+
+    >>> told("paritylab.setups.inits"), told("paritylab.theory.xor"), told("jax.numpy")
+    ('paritylab.inits', 'paritylab.theory.xor', 'jax.numpy')
+    """
+    for now, before in MOVED.items():
+        if module.startswith(now):
+            return before + module[len(now) :]
+    return module
+
+
 def of_function(function: types.FunctionType) -> str:
     """The same of a function, by its code: a name is easily copied from another function."""
     name = function.__globals__.get("__name__") or ""
@@ -57,7 +70,7 @@ def named(value: Any) -> str | None:
     found, rest = _loaded(module)
     for part in [*rest, *qualname.split(".")]:
         found = getattr(found, part, None)
-    return f"{home} {module}.{qualname}" if found is value else None
+    return f"{home} {told(module)}.{qualname}" if found is value else None
 
 
 def _loaded(name: str) -> tuple[Any, list[str]]:
@@ -78,12 +91,12 @@ def imported(name: str, package: str | None) -> types.ModuleType | str | None:
             if spec is None:
                 return None
             if home := _of_file(spec.origin or "", whole.partition(".")[0]):
-                return f"{home} {whole}"  # need not be loaded
+                return f"{home} {told(whole)}"  # need not be loaded
         module = importlib.import_module(whole)
     except ImportError:
         return None
     home = of_module(whole)
-    return module if home == USERS else f"{home} {whole}"
+    return module if home == USERS else f"{home} {told(whole)}"
 
 
 @functools.lru_cache(maxsize=4096)

@@ -83,7 +83,7 @@ def title(value: Any) -> str:
         return value.name
     value = _compiled_from(value) or value
     holder = value if isinstance(getattr(value, "__qualname__", None), str) else type(value)
-    return f"{getattr(value, '__module__', '?')}.{holder.__qualname__}"
+    return f"{homes.told(str(getattr(value, '__module__', '?')))}.{holder.__qualname__}"
 
 
 class _Walk:
@@ -180,7 +180,7 @@ class _Walk:
     def _module(self, module: types.ModuleType) -> None:
         if _is_users_module(module):
             raise self._refuse(f"the module {module.__name__} is passed around, and what is read of it not seen")
-        self._tell("module", homes.of_module(module.__name__), module.__name__)
+        self._tell("module", homes.of_module(module.__name__), homes.told(module.__name__))
 
     def _function(self, function: types.FunctionType) -> None:
         code, home = function.__code__, homes.of_function(function)
