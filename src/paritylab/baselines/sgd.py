@@ -50,7 +50,7 @@ def train(
     require(steps >= 1, f"{limit} examples are fewer than a batch of {learner.batch}")
     setup = Setup(problem, learner, Protocol(max_steps=steps, threshold=threshold))
     numbers = range(min(runs), max(runs) + 1) if len(runs) else range(0)
-    result = sweep([setup], numbers, seed, store=store, progress=progress)[0]
+    result = sweep([setup], numbers, seed=seed, store=store, progress=progress)[0]
     new = len(result.records) - result.reused
     found = []
     for i in np.flatnonzero(np.isin(result.records.run, runs)):

@@ -60,8 +60,8 @@ class Sweep(Request[list[Result]]):
         return [Task(setup, lab.seed, self.runs) for setup in self.setups if lab.stored(setup, self.runs) is None]
 
     def answer(self, lab: Lab) -> list[Result]:
-        results = sweep(self.setups, self.runs, lab.seed, lab.engine, lab.threads, lab.store, lab.progress,
-                        any_engine=True)
+        results = sweep(self.setups, self.runs, seed=lab.seed, engine=lab.engine, threads=lab.threads, store=lab.store,
+                        progress=lab.progress, any_engine=True)
         for result in results:
             lab.count(result.setup, result.engine, len(result.records), result.model_steps, result.reused)
         return results

@@ -61,8 +61,9 @@ def run(options: argparse.Namespace) -> None:
         values["points times weights"] = Part(points * weights_of(setup), VALUE_BYTES)
     require_room("the table", values)
     engine = engines.choose(setup, options.engine, curves=True)
-    found = curves(setup, options.steps, options.every, range(options.runs), options.seed, engine, options.threads,
-                   options.weights, options.train, False if options.json else None)
+    found = curves(setup, options.steps, options.every, range(options.runs), seed=options.seed, engine=engine,
+                   threads=options.threads, weights=options.weights, train=options.train,
+                   progress=False if options.json else None)
     files = write(found, options.out, setup.id)
     times = first_times(found)
     if options.json:

@@ -72,6 +72,7 @@ def curves(
     steps: int | Sequence[int],
     every: int | None = None,
     runs: Sequence[int] = (0,),
+    *,
     seed: int = 0,
     engine: str = "auto",
     threads: int | None = None,
@@ -104,8 +105,10 @@ def curves(
     >>> curves(Setup(Parity(n=8, k=2)), steps=[1, 3, 10], runs=range(4)).accuracy.shape
     (4, 3)
     """
-    options = (runs, seed, engine, threads, weights, train, progress, stop, loss)
-    return curves_each([setup], steps, every, *options)[0]
+    return curves_each(
+        [setup], steps, every, runs, seed=seed, engine=engine, threads=threads, weights=weights, train=train,
+        progress=progress, stop=stop, loss=loss,
+    )[0]
 
 
 @moment()
@@ -114,6 +117,7 @@ def curves_each(
     steps: int | Sequence[int],
     every: int | None = None,
     runs: Sequence[int] = (0,),
+    *,
     seed: int = 0,
     engine: str = "auto",
     threads: int | None = None,

@@ -15,6 +15,7 @@ from typing import Any
 PACKAGES = ("site-packages", "dist-packages")
 PYTHON, OURS, USERS = "python", "paritylab", ""
 MOVED = {f"paritylab.{folder}.": "paritylab." for folder in ("setups", "functions", "storage", "running")}
+MOVED["paritylab.papers."] = "paritylab.claims."
 
 
 def of_module(name: str) -> str:

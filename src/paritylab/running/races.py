@@ -33,7 +33,7 @@ FIRST_CHECKS = 16
 GROWTH = 4  # a run that is followed further starts again, which costs a third of the last stage
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Entry(Result):
     """One Setup of a race: a Result whose unsolved runs may have stopped at the horizon, before their step limit."""
 
@@ -147,6 +147,7 @@ def race(
     setups: Sequence[Setup],
     q: float = 10,
     runs: int | range = 25,
+    *,
     seed: int = 0,
     engine: str = "auto",
     threads: int | None = None,
@@ -154,9 +155,18 @@ def race(
     progress: bool | None = None,
     follow: float = 0,
 ) -> Race:
-    """Find the Setup with the smallest ``q``-th percentile of t_c; other options as in :func:`paritylab.sweep`.
+    """Find the Setup with the smallest ``q``-th percentile of t_c, trained no longer than it takes to tell.
 
-    With ``follow``, the percentile of every Setup is followed until it is known or must exceed that many steps.
+    Args:
+        setups: the competitors, usually one problem and learner at several rates.
+        q: which percentile.
+        runs: how many runs of each, or their numbers.
+        seed: the root of all random numbers.
+        engine: ``auto``, ``jax``, ``lanes`` or ``warps``.
+        threads: cores for the native engine; all of them unless said.
+        store: where Records are kept and looked up; None keeps nothing.
+        progress: a bar on standard error; by default only on a terminal.
+        follow: the percentile of every Setup is followed until it is known or must exceed so many steps.
 
     >>> from paritylab import SGD, Learner, Parity, Protocol
     >>> setups = [Setup(Parity(8, 2), Learner(optimiser=SGD(lr)), Protocol(eval_size=128)) for lr in (1.0, 0.001)]
@@ -234,7 +244,8 @@ def extend(
     if part.protocol.max_steps <= entry.horizon:
         return entry
     ledger = _Ledger(entry, part, store)
-    (result,) = sweep([part], entry.runs, entry.seed, engine, threads, ledger, progress)
+    (result,) = sweep([part], entry.runs, seed=entry.seed, engine=engine, threads=threads, store=ledger,
+                      progress=progress)
     trained = entry.trained | ledger.trained
     known = {"reused": len(entry.runs) - len(trained), "trained": trained}
     return replace(entry, records=result.records, seconds=entry.seconds + result.seconds, **known)

@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,9 +19,14 @@ from paritylab.progress import Bar, duration
 from paritylab.running import crews
 from paritylab.running.cost import RATE, step_flops
 from paritylab.running.interfaces import RecordStore, Trainer
+from paritylab.setups.problems import Problem
 from paritylab.setups.setup import Learner, Protocol, Setup
 from paritylab.storage.records import SOLVED, Records
 from paritylab.storage.status import Announcement
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from polars import DataFrame
 
 FLUSH_SECONDS = 2.0
 FLUSH_RECORDS = 100_000
@@ -30,7 +35,7 @@ RUN_BYTES = 265
 """What a run takes at the peak of a sweep; 82 of them are its Record, and stay (docs/reliability.md)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """The Records of some runs of one Setup, and what they say."""
 
@@ -69,8 +74,24 @@ class Result:
     def __str__(self) -> str:
         return str(self.summary)
 
-    def plot(self) -> Any:
-        """The survival curve: the fraction of runs not solved yet, against steps (a matplotlib Figure)."""
+    def __repr__(self) -> str:
+        about = f"{self.setup.id}, {self.engine}, seed {self.seed}"
+        return f"<{type(self).__name__} {about}: {str(self.summary).splitlines()[0]}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what was measured, what came of it, and the survival curve."""
+        from paritylab.running.shown import html
+
+        return html(self)
+
+    def to_frame(self) -> DataFrame:
+        """The Records as a Polars frame, one row for each run; ``t_c`` is null where a run was not solved."""
+        from paritylab.storage.store import to_frame
+
+        return to_frame(self.records)
+
+    def plot(self) -> Figure:
+        """The survival curve: the fraction of runs not solved yet, against steps."""
         from paritylab import plots
 
         problem = self.setup.problem
@@ -105,6 +126,7 @@ class _Collector:
 def sweep(
     setups: Sequence[Setup],
     runs: int | range = 1000,
+    *,
     seed: int = 0,
     engine: str = "auto",
     threads: int | None = None,
@@ -187,13 +209,29 @@ def run_numbers(runs: int | range, setups: int = 1) -> range:
 
 
 def measure(
-    problem: Any,
+    problem: Problem,
     learner: Learner | None = None,
     protocol: Protocol | None = None,
     runs: int | range = 1000,
-    **options: Any,
+    *,
+    seed: int = 0,
+    engine: str = "auto",
+    threads: int | None = None,
+    store: RecordStore | None = None,
+    progress: bool | None = None,
 ) -> Result:
-    """Train many networks on a problem and report how long they took; ``options`` as in :func:`sweep`.
+    """Train many networks on a problem and report how long they took.
+
+    Args:
+        problem: what is learned, such as ``Parity(n=30, k=3)``.
+        learner: what learns and how; a ReLU network of width 10 and SGD unless said.
+        protocol: how a run is judged, and when it is given up.
+        runs: how many networks, or the numbers of the runs.
+        seed: the root of all random numbers.
+        engine: ``auto`` (the fastest that can), ``jax``, ``lanes`` or ``warps``.
+        threads: cores for the native engine; all of them unless said.
+        store: where Records are kept and looked up; None keeps nothing.
+        progress: a bar on standard error; by default only on a terminal.
 
     >>> from paritylab import Parity, Protocol
     >>> result = measure(Parity(n=8, k=2), protocol=Protocol(eval_size=128), runs=20, engine="jax")
@@ -201,7 +239,7 @@ def measure(
     20
     """
     setup = Setup(problem, learner or Learner(), protocol or Protocol())
-    return sweep([setup], runs, **options)[0]
+    return sweep([setup], runs, seed=seed, engine=engine, threads=threads, store=store, progress=progress)[0]
 
 
 def _estimate(jobs: Sequence[engines.Job]) -> str:

@@ -91,7 +91,7 @@ class Setup:
     True
     """
 
-    problem: Any
+    problem: problems.Problem
     learner: Learner = field(default_factory=Learner)
     protocol: Protocol = field(default_factory=Protocol)
 

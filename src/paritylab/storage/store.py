@@ -110,7 +110,7 @@ class Store:
         directory = self._directory(setup_id)
         require(_ENGINE.fullmatch(engine) is not None, f"{engine!r} cannot name an engine in a store")
         require(0 <= seed < 2**63, f"a seed in a store must be at least 0 and below 2^63, not {seed}")
-        frame = _to_frame(records)
+        frame = to_frame(records)
         with _explained("write to", directory):
             _make_directory(directory)
             self._keep_setup(directory / "setup.json", setup_json.encode())
@@ -260,8 +260,8 @@ class Store:
 # --- the bytes of a block -----------------------------------------------------------------------------------
 
 
-def _to_frame(records: Records) -> pl.DataFrame:
-    require(len(records) > 0, "there are no records to store")
+def to_frame(records: Records) -> pl.DataFrame:
+    """Records as a frame, one row for each run; ``t_c`` is null where a run was not solved."""
     require(
         bool(((records.status >= 0) & (records.status < len(STATUSES))).all()),
         "records have an unknown status",

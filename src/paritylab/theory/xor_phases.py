@@ -84,7 +84,7 @@ def track(
     parts: list[Phases] = []
     for first in range(0, len(runs), together):
         chosen = list(runs)[first : first + together]
-        made = curves(setup, steps, every, chosen, seed, weights=True, **options)
+        made = curves(setup, steps, every, chosen, seed=seed, weights=True, **options)
         networks = Neurons.of(made.weights)
         found = [_along(Neurons(*run)) for run in zip(networks.w, networks.a, strict=True)]
         summed = {name: np.array([[point[name] for point in run] for run in found]) for name in QUANTITIES}

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from paritylab.errors import InvalidInput, require, unknown
 from paritylab.measures.alignment import units
@@ -19,6 +19,7 @@ from paritylab.measures.alignment.found import Found
 from paritylab.measures.alignment.laws import Law, bias_law, law, rational
 from paritylab.measures.alignment.montecarlo import PARTS, Sampling
 from paritylab.setups import inits
+from paritylab.setups.losses import LossLike
 
 UNITS = ("threshold", "relu", "network", "hinge-neuron")
 METHODS = ("integral", "lattice", "pairs", "enumerate", "monte-carlo")
@@ -26,6 +27,8 @@ CHEAP = 2e5
 MOST_INPUTS = 10**9
 """Additions of big integers that are worth an exact rational."""
 Coefficient = Callable[[units.Unit, int], Found]
+BiasLike = float | Fraction | str | inits.Init | None
+ScaleLike = float | tuple[float, float] | Literal["fan-in"] | None
 
 
 @dataclass(frozen=True)
@@ -50,26 +53,36 @@ def alignment(
     init: inits.InitLike,
     d: int,
     degree: int | None = None,
+    *,
     unit: str = "threshold",
-    bias: Any = None,
+    bias: BiasLike = None,
     width: int | None = None,
     method: str | None = None,
-    scale: Any = None,
-    loss: Any = "correlation",
+    scale: ScaleLike = None,
+    loss: LossLike = "correlation",
     draws: int = 1000,
     inputs: int | None = None,
     seed: int = 0,
 ) -> Alignment:
-    """The alignment of one unit or a two-layer network with the parity of ``degree`` (default: all) of d inputs.
+    """The alignment of one unit or a two-layer network with a parity, exactly and in polynomial time.
 
-    ``unit``: ``threshold``, E_w (E_x chi 1[w.x + b >= 0])^2 (the paper's eq. 10); ``relu``, the same for ReLU (a
-    gradient by an output weight); ``network``, GAL of sum_i v_i ReLU(w_i.x + b_i) with ``width`` units, all gradients
-    by weights, biases (also if they start at 0) and output weights; ``hinge-neuron``, one coordinate of GAL for the
-    loss max(0, 1 - y ReLU(w.x + b)), of an input in the parity (``parts`` has the others).
-    ``bias``: None or 0, a number, ``gaussian:0.7``, any init, or ``same`` (the weights' law and scale).
-    ``scale`` multiplies weights: a number, two (hidden, output), or ``fan-in``, as the init scales layers.
-    ``method``: None chooses ``lattice`` for discrete weights and ``integral`` for others. ``draws``, ``inputs`` (for
-    each draw) and ``seed`` are for ``monte-carlo``, which takes a network of any ``loss``.
+    Args:
+        init: the law of the weights, by name or as an init of one's own.
+        d: the number of inputs.
+        degree: how many of them the parity has; all unless said.
+        unit: ``threshold``, E_w (E_x chi 1[w.x + b >= 0])^2 (the paper's eq. 10); ``relu``, the same for ReLU (a
+            gradient by an output weight); ``network``, GAL of sum_i v_i ReLU(w_i.x + b_i), all gradients by weights,
+            biases (also if they start at 0) and output weights; ``hinge-neuron``, one coordinate of GAL for the loss
+            max(0, 1 - y ReLU(w.x + b)), of an input in the parity (``parts`` has the others).
+        bias: None or 0, a number, ``gaussian:0.7``, any init, or ``same`` (the weights' law and scale).
+        width: units of a ``network``.
+        method: None chooses ``lattice`` for discrete weights and ``integral`` for others; also ``pairs``,
+            ``enumerate`` and ``monte-carlo``.
+        scale: multiplies weights: a number, two (hidden, output), or ``fan-in``, as the init scales layers.
+        loss: of a ``network`` with ``monte-carlo``; the others have the correlation loss.
+        draws: of weights, for ``monte-carlo``.
+        inputs: for each draw of ``monte-carlo``; all 2^d unless said.
+        seed: of ``monte-carlo``.
 
     >>> alignment("rademacher", 7).exact
     Fraction(25, 1024)

@@ -103,7 +103,7 @@ def plan(
     with Bar("fastest rates", len(chosen), progress) as bar:
         for cell in chosen:
             bar.show(len(best), f"({cell.setting}) n={cell.n} k={cell.k} B={cell.batch}")
-            winner = race(cell.setups(), 10, PILOT, seed, store=store, progress=False).best
+            winner = race(cell.setups(), 10, PILOT, seed=seed, store=store, progress=False).best
             best.append(extend(winner, PROTOCOL.max_steps, store=store, progress=False))
     given = allot([run_cost(entry) for entry in best], runs)
     return [Share(cell, entry.setup, count) for cell, entry, count in zip(chosen, best, given, strict=True)]

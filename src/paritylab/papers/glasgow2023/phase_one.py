@@ -281,7 +281,7 @@ def balance(seed: int, engine: str, **about: Any) -> dict[str, Any]:
     setup, eta = watch.setup, watch.about["eta"]
     found: dict[str, list[Any]] = {name: [] for name in ("violations", "pairs", "ratio", "drift", "series")}
     for run in range(watch.runs):
-        made = curves(setup, watch.steps, watch.every, [run], seed, engine, weights=True, progress=False)
+        made = curves(setup, watch.steps, watch.every, [run], seed=seed, engine=engine, weights=True, progress=False)
         neurons = xor.Neurons.of(made.weights)
         a, norm = np.abs(neurons.a[0]).astype(float), np.sqrt(np.sum(neurons.w[0].astype(float) ** 2, axis=-1))
         growth = np.diff(norm**2 - a**2, axis=0)
