@@ -8,6 +8,7 @@ import pytest
 
 from paritylab import MLP
 from paritylab.claims import Lab, find
+from paritylab.claims.reproduction import tried
 from paritylab.measures.fourier import cube, population_gradient
 from paritylab.measures.gap import gaps
 from paritylab.papers.barak2022 import activations, exact, fourier, methods
@@ -19,16 +20,16 @@ CLAIMS = ["fig11", "fig12-left", "fig12-right", "lemma1-majority", "lemma2-gradi
 
 
 @pytest.mark.parametrize("name", CLAIMS)
-def test_claim_has_a_method(name):
-    assert method(find([f"barak2022.{name}"])[0]) is not None
+def test_claim_has_a_trial(name):
+    assert find([f"barak2022.{name}"])[0].trial.rules()
 
 
 def test_a_share_is_sure_only_where_its_lower_bound_is():
     draws = np.arange(100) < 55  # one-sided bound 0.463, two-sided interval 0.447 to 0.650
-    check = fourier.surely_at_least("share", draws, 0.5)
-    assert (check.passed, check.certain) == (False, False)
-    assert fourier.surely_at_least("share", draws, 0.46).passed
-    assert fourier.surely_at_least("share", draws, 0.7).certain
+    check = fourier.surely_at_least("share", 0.5)(draws)
+    assert (check.passed, check.certain, check.rule) == (False, False, "95 % lower bound >= 0.5")
+    assert fourier.surely_at_least("share", 0.46)(draws).passed
+    assert fourier.surely_at_least("share", 0.7)(draws).certain
 
 
 def test_gaps_of_a_sinusoidal_neuron_are_those_of_its_activation():
@@ -74,7 +75,7 @@ def test_slopes_give_the_population_gradient(unit, spec):
 
 
 def test_quadratic_stack_has_a_gradient_where_one_unit_has_none(tmp_path):
-    outcome = exact.depth_makes_gradients(Lab("quick", tmp_path, progress=False))
+    outcome = tried(exact.C7ZeroGradient(), Lab("quick", tmp_path, progress=False))
     assert outcome.verdict == "reproduced"
     assert outcome.figure is not None
 
@@ -129,6 +130,6 @@ def test_activations_are_evaluated_in_double_precision():
 
 
 def test_majority_claim_as_a_trial(tmp_path):
-    outcome = exact.majority_spectrum(Lab("quick", tmp_path, progress=False))
+    outcome = tried(exact.Lemma1Majority(), Lab("quick", tmp_path, progress=False))
     assert outcome.verdict == "reproduced"
     assert {row["n"] for row in outcome.data} == {101, 1001}

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from paritylab.claims import Lab, find
+from paritylab.claims import Lab, at_least, find
+from paritylab.claims.reproduction import tried
 from paritylab.papers.barak2022 import disjoint, disjoint_flow, two_stage
 from paritylab.theory.two_stage import Layer
 
@@ -14,8 +15,8 @@ CLAIMS = ["fig5-left", "fig5-right", "thm7-gradient-flow", "cor11", "cor12", "le
 
 
 @pytest.mark.parametrize("name", CLAIMS)
-def test_claim_has_a_method(name):
-    assert method(find([f"barak2022.{name}"])[0]) is not None
+def test_claim_has_a_trial(name):
+    assert find([f"barak2022.{name}"])[0].trial.rules()
 
 
 def test_starts_have_a_positive_product_and_keep_their_sizes():
@@ -37,8 +38,8 @@ def test_slope_of_a_power_law():
 
 
 def test_share_counts_what_is_set():
-    check = disjoint.share("share", np.array([True, True, False, True]), 0.7)
-    assert (check.value, check.passed) == (0.75, True)
+    check = disjoint.share(at_least("share of {what}", 0.7), np.array([True, True, False, True]), what="flags")
+    assert (check.name, check.value, check.passed) == ("share of flags", 0.75, True)
 
 
 def test_both_bounds_of_lemma_5_are_equalities_for_equal_starts():
@@ -69,7 +70,5 @@ def test_exact_gradient_aligns_the_weights():
 
 @pytest.mark.parametrize(("name", "verdict"), [("lemma6", "reproduced"), ("lemma4-features", "not reproduced")])
 def test_exact_claims(name, verdict, tmp_path):
-    lab = Lab("quick", tmp_path)
-    tries = method(find([f"barak2022.{name}"])[0])
-    assert tries is not None
-    assert (tries(lab).verdict, lab.size_reached) == (verdict, "full")
+    trial = find([f"barak2022.{name}"])[0].trial()
+    assert (tried(trial, Lab("quick", tmp_path)).verdict, trial.reduced) == (verdict, False)

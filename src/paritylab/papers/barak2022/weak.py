@@ -110,6 +110,7 @@ def relu(z: Floats) -> Floats:
 def triple_coefficients(values: Floats, x: Floats) -> Floats:
     """The mean of values chi_T over samples x, for all T of size 3 in the order of itertools.combinations.
 
+    >>> from paritylab.measures.fourier import cube
     >>> triple_coefficients(cube(4)[:, 1:].prod(axis=1), cube(4))
     array([0., 0., 0., 1.])
     """
