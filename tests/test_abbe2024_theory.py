@@ -11,7 +11,7 @@ import pytest
 
 from paritylab.errors import InvalidInput
 from paritylab.measures.fourier import cube
-from paritylab.theory import abbe2024
+from paritylab.theory import high_degree
 from paritylab.theory.hinge_updates import ORDERS, count_updates, gram, initial_weights, train_both_layers
 from paritylab.theory.junk_flow import alignment_gap, hinge_alignment, junk_flow, random_gradient
 from paritylab.theory.one_step import cube_outputs, full_parity, one_step, population_step, sgd_steps
@@ -20,17 +20,17 @@ from paritylab.theory.one_step import cube_outputs, full_parity, one_step, popul
 @pytest.mark.parametrize("bias", [-3, -2, -1.5, -1, -0.3, 0, 0.4, 1, 2.5, 3])
 def test_lemma_1_is_the_binomial_sum(bias):
     for d in range(2, 41):
-        assert abbe2024.delta(d, bias) == abbe2024.activation_moments(d, bias)[0]
+        assert high_degree.delta(d, bias) == high_degree.activation_moments(d, bias)[0]
 
 
 def test_corollary_3_and_the_unlucky_bias():
     for d in [*range(2, 200), 500, 1001, 2000]:
-        size = float(abs(abbe2024.delta(d, abbe2024.recommended_bias(d)))) * math.sqrt(d)
+        size = float(abs(high_degree.delta(d, high_degree.recommended_bias(d)))) * math.sqrt(d)
         assert 1 / 3 <= size <= 1
         ratio = size * math.sqrt(2 * math.pi) - 1  # 1/(4d) for odd d, 3/(4d) for even d: below 1 % from 27 and 78 on
         assert ratio * d == pytest.approx(0.25 if d % 2 else 0.75, abs=3 / d)
         assert (ratio < 0.01) == (d >= (27 if d % 2 else 78))
-    assert all(abbe2024.delta(d, 0) == 0 for d in range(3, 60, 2))
+    assert all(high_degree.delta(d, 0) == 0 for d in range(3, 60, 2))
 
 
 @pytest.mark.parametrize("clip", [None, 2.5])
@@ -52,7 +52,7 @@ def test_the_outputs_on_the_cube_are_the_networks(clip):
 def test_one_step_is_perfect_at_width_d4_and_fails_at_d2(d):
     runs = [one_step(d, d**4, seed=s) for s in range(10)]
     assert sum(run.errors == 0 for run in runs) >= 9
-    assert sum(run.margin >= abbe2024.margin_bound(d, d**4) for run in runs) >= 9
+    assert sum(run.margin >= high_degree.margin_bound(d, d**4) for run in runs) >= 9
     assert np.abs(runs[0].v).std() < 1e-15  # all output weights have one size
     assert sum(one_step(d, d**4, tau=0.5 / d**2, seed=s).accuracy == 1 for s in range(10)) >= 9
     assert sum(one_step(d, d**2, seed=s).errors > 0 for s in range(10)) >= 8
@@ -61,7 +61,7 @@ def test_one_step_is_perfect_at_width_d4_and_fails_at_d2(d):
 def test_one_step_at_twenty_inputs():
     run = one_step(20, 20**4)
     assert run.accuracy == 1
-    assert run.margin >= abbe2024.margin_bound(20, 20**4)
+    assert run.margin >= high_degree.margin_bound(20, 20**4)
 
 
 def test_biases():
@@ -75,9 +75,9 @@ def test_biases():
 def test_remark_1():
     d = np.arange(40, 201, 8)
     for clip, low, high in ((None, 2.9, 3.1), (5, 1.9, 2.3)):
-        widths = [abbe2024.critical_width(int(n), clip) for n in d]
+        widths = [high_degree.critical_width(int(n), clip) for n in d]
         assert low < np.polyfit(np.log(d), np.log(widths), 1)[0] < high
-        critical = abbe2024.critical_width(10, clip)
+        critical = high_degree.critical_width(10, clip)
         for factor, least, most in ((0.25, 0, 10), (2, 18, 20)):
             runs = [one_step(10, int(factor * critical), clip=clip, seed=s) for s in range(20)]
             assert least <= sum(run.errors == 0 for run in runs) <= most
@@ -99,7 +99,7 @@ def test_sgd_on_the_output_layer():
 def test_the_gram_dynamics_are_those_of_the_network(sigma):
     d, n = 5, 625
     weights = initial_weights(d, n, sigma, seed=3)
-    rate = abbe2024.largest_rate(d)
+    rate = high_degree.largest_rate(d)
     order = np.tile(np.arange(2**d), 60)
     count, outputs = train_both_layers(weights, order, rate)
     dual = count_updates(gram(weights), order="cyclic")
@@ -113,8 +113,8 @@ def test_the_number_of_updates(order):
     for d in (4, 5, 6):
         embedding = gram(initial_weights(d, d**4, seed=d))
         few = count_updates(embedding, 0.0, order).count
-        many = count_updates(embedding, abbe2024.largest_margin(d, d**4, rate=1.0), order).count
-        assert few < d**3 < 60 * d**3 < many < 110 * d**3 < abbe2024.update_bound(d)
+        many = count_updates(embedding, high_degree.largest_margin(d, d**4, rate=1.0), order).count
+        assert few < d**3 < 60 * d**3 < many < 110 * d**3 < high_degree.update_bound(d)
 
 
 def test_theorem_5_on_three_laws():
@@ -124,7 +124,7 @@ def test_theorem_5_on_three_laws():
     sparse[rng.choice(2**d, 2 ** (d - 2), replace=False)] = 2.0 ** -(d - 2)
     biased = np.where(x > 0, 0.8, 0.2).prod(1)
     embedding = gram(initial_weights(d, d**4, 1 / (72 * d), seed=1))
-    wait = abbe2024.patience(0.02, 0.1, abbe2024.update_bound(d, perturbed=True))
+    wait = high_degree.patience(0.02, 0.1, high_degree.update_bound(d, perturbed=True))
     for law in (None, biased, sparse):
         runs = [count_updates(embedding, law=law, patience=wait, seed=s) for s in range(20)]
         assert np.mean([run.error(law) <= 0.02 for run in runs]) >= 0.9
@@ -143,13 +143,13 @@ def test_lemma_3_bounds_the_conditional_distance():
     rng = np.random.default_rng(0)
     gaps = np.linalg.norm(alignment_gap(rng.standard_normal((4000, 5))), axis=1)
     for tau in (0.01, 0.1, 1):
-        truth = abbe2024.total_variation(gaps, tau).mean()
-        bound = abbe2024.lemma3([np.mean(gaps**2)], tau)
+        truth = high_degree.total_variation(gaps, tau).mean()
+        bound = high_degree.lemma3([np.mean(gaps**2)], tau)
         assert truth <= bound * math.sqrt(2 / math.pi)
-        assert abbe2024.accuracy_bound([np.mean(gaps**2)], tau) == 0.5 + bound
+        assert high_degree.accuracy_bound([np.mean(gaps**2)], tau) == 0.5 + bound
     shift = rng.standard_normal(10**6)
     best = np.mean(shift > -0.35) - np.mean(shift > 0.35)  # the best test between N(+-0.35, 1)
-    assert abbe2024.total_variation(0.7, 1.0) == pytest.approx(best, abs=4e-3)
+    assert high_degree.total_variation(0.7, 1.0) == pytest.approx(best, abs=4e-3)
 
 
 def test_the_growth_factor_is_what_homogeneity_gives():
@@ -175,20 +175,20 @@ def test_the_growth_factor_is_what_homogeneity_gives():
 
         before = gradient(layers)
         after = gradient([c * w for c, w in zip(scales, layers, strict=True)])
-        factor = abbe2024.growth_factor(variances, 0.3, degree)
+        factor = high_degree.growth_factor(variances, 0.3, degree)
         assert (after / before).max() == pytest.approx(factor)
-        printed = abbe2024.growth_factor(variances, 0.3, degree, printed=True)
+        printed = high_degree.growth_factor(variances, 0.3, degree, printed=True)
         assert (printed < factor) == (degree == 2)
 
 
 def test_the_corollaries_are_weaker_than_the_theorem():
     gal, steps, rate, tau = 1e-30, 20, 0.1, 0.5
-    sharp = abbe2024.corollary2(gal, steps, rate, tau, [0.1, 0.02])
-    assert abbe2024.accuracy_bound([gal] * steps, tau) < sharp
-    assert sharp < abbe2024.corollary2(gal, steps, rate, tau, [0.1, 0.02], printed=True)
-    assert sharp < abbe2024.corollary1(gal, steps, tau, 1.0)
-    assert abbe2024.corollary1_noise(0.5, 0.04, 100, 25, 0.1) == pytest.approx(0.5 * 0.2 / 50 / 0.1)
-    assert abbe2024.claim1(1e-9, 1.0) == pytest.approx(0.5)
+    sharp = high_degree.corollary2(gal, steps, rate, tau, [0.1, 0.02])
+    assert high_degree.accuracy_bound([gal] * steps, tau) < sharp
+    assert sharp < high_degree.corollary2(gal, steps, rate, tau, [0.1, 0.02], printed=True)
+    assert sharp < high_degree.corollary1(gal, steps, tau, 1.0)
+    assert high_degree.corollary1_noise(0.5, 0.04, 100, 25, 0.1) == pytest.approx(0.5 * 0.2 / 50 / 0.1)
+    assert high_degree.claim1(1e-9, 1.0) == pytest.approx(0.5)
 
 
 # --- junk flow ----------------------------------------------------------------------------------------------------
@@ -227,8 +227,8 @@ def test_random_labels_do_not_raise_the_alignment():
 
 
 def test_the_variances_of_the_junk_flow_and_of_its_bias():
-    assert abbe2024.junk_variances(1.0, 5, 0.1, 0.5)[-1] == pytest.approx(1 + 4 * 0.0025)
-    assert abbe2024.normalised_bias_variance(10, 0.5, 0.0) == 0.5
+    assert high_degree.junk_variances(1.0, 5, 0.1, 0.5)[-1] == pytest.approx(1 + 4 * 0.0025)
+    assert high_degree.normalised_bias_variance(10, 0.5, 0.0) == 0.5
 
 
 def test_the_noisy_alignment_of_a_gaussian_network():
@@ -244,15 +244,15 @@ def test_the_noisy_alignment_of_a_gaussian_network():
         return float((chi * fire * (1 + gram)).sum()), float((chi * relu).sum())
 
     hidden, output = parts(1 / d + noise, bias + noise)
-    scaled = parts(1 / d, abbe2024.normalised_bias_variance(d, bias, noise))
-    found = abbe2024.noisy_alignment(*scaled, d, n, noise)
+    scaled = parts(1 / d, high_degree.normalised_bias_variance(d, bias, noise))
+    found = high_degree.noisy_alignment(*scaled, d, n, noise)
     assert found == pytest.approx(n * ((1 / n + noise) * hidden + output))
-    assert found <= (1 + d * noise) * (1 + n * noise) * abbe2024.noisy_alignment(*scaled, d, n, 0.0)
+    assert found <= (1 + d * noise) * (1 + n * noise) * high_degree.noisy_alignment(*scaled, d, n, 0.0)
 
 
 def test_the_target_of_figure_8_has_no_part_below_degree_three():
     x = cube(5)
-    values = abbe2024.leap_target(x)
+    values = high_degree.leap_target(x)
     assert np.abs(values @ x).max() == 0
     assert np.abs((values[:, None] * x).T @ x).max() == 0
     assert np.mean(values**2) == pytest.approx((1 + 9 + 4 + 4) / 64)

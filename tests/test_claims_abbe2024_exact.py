@@ -16,7 +16,7 @@ from paritylab.papers.abbe2024.initialisations import sampled_moments
 from paritylab.papers.abbe2024.laws import alternating_mean
 from paritylab.papers.abbe2024.one_step import Trials, largest, predicted_success, smallest
 from paritylab.papers.abbe2024.output_layer import largest_drop
-from paritylab.theory.abbe2024 import critical_width
+from paritylab.theory.high_degree import critical_width
 
 CLAIMS = ("fig2-left", "fig2-right", "fig6", "lemma1", "cor3", "eq11-identity", "prop1", "thm9", "initialisations",
           "thm4-1", "thm4-2", "thm4-3", "thm4-bias", "remark1-clipped-relu")

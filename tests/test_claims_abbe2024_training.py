@@ -22,7 +22,7 @@ from paritylab.engines.curves import Curves
 from paritylab.papers.abbe2024 import atlas, offline, other_losses, predictions, training, twenty_bits
 from paritylab.setups.inits import init
 from paritylab.setups.losses import loss
-from paritylab.theory.abbe2024 import leap_target
+from paritylab.theory.high_degree import leap_target
 
 TRAINING = ("fig1-left", "fig1-right", "fig3-left", "fig3-right", "fig4-left", "fig4-right", "fig5", "fig7-left",
             "fig7-right", "fig8-left", "fig8-right", "almost-full", "summary-exp1", "summary-exp2", "summary-exp3",

@@ -20,7 +20,7 @@ from paritylab.running import offload
 from paritylab.running.tasks import CurveTask, Task, from_text, to_text
 from paritylab.setups import inits
 from paritylab.storage.kept import KeptWarning
-from paritylab.theory.abbe2024 import LEAP_TERMS, leap_target
+from paritylab.theory.high_degree import LEAP_TERMS, leap_target
 
 built = pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
 SMALL = pl.Setup(pl.Parity(8, 2, sample=60), pl.Learner(pl.MLP(16), optimiser=pl.SGD(0.2), batch=16),

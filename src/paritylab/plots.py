@@ -25,8 +25,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import ArrayLike, NDArray
 
+from paritylab.aliases import Floats, Interval
 from paritylab.errors import require
-from paritylab.statistics import Floats, Interval, survival
+from paritylab.statistics import survival
 from paritylab.storage.files import write_atomically
 from paritylab.storage.records import SOLVED, Records
 

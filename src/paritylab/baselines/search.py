@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from paritylab.aliases import Floats
 from paritylab.errors import require
 
-Floats = NDArray[np.float64]
 Subsets = NDArray[np.intp]
 CHUNK = 2**13
 MOST_SUBSETS = 2**12

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from paritylab.claims.verdicts import Interval
+from paritylab.aliases import Interval
 
 
 def proportion(count: int, total: int) -> tuple[float, Interval]:

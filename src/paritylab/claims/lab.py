@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from paritylab.aliases import Arrays
 from paritylab.claims import requests
-from paritylab.claims.requests import Pending, Planned, Request, Strategy
+from paritylab.claims.requests import Pending, Request, Strategy
 from paritylab.claims.rules import SIZES, Size
 from paritylab.engines.registry import names
 from paritylab.errors import require, unknown
 from paritylab.running import keeping, races
 from paritylab.running.computations import Computation
 from paritylab.running.cost import step_flops
-from paritylab.running.keeping import Arrays, KeptTask
+from paritylab.running.keeping import KeptTask
 from paritylab.running.tasks import AnyTask, Recorded, chain_ends
 from paritylab.storage.records import Records
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from paritylab.storage.store import Store
 
 A = TypeVar("A")
-T = TypeVar("T")
 
 
 class Lab:
@@ -68,7 +68,6 @@ class Lab:
         require(threads is None or threads >= 1, f"threads must be at least 1, not {threads}")
         self.size, self.out, self.seed = size, out, seed
         self.engine, self.threads, self.progress, self.plan = engine, threads, progress, plan
-        self.parameters: dict[str, Any] = {}
         self.left_out: list[str] = []
         self.engines: set[str] = set()
         self.model_steps = 0
@@ -77,7 +76,6 @@ class Lab:
         self.reused = 0
         self.recalled = 0
         self.recalled_seconds = 0.0
-        self._reduced = False
 
     # --- what a trial asks for ------------------------------------------------------------------------------------
 
@@ -224,34 +222,3 @@ class Lab:
         self.reused += reused
         self.model_steps += model_steps
         self.flops += model_steps * step_flops(setup)
-
-    # --- of papers whose claims are functions ------------------------------------------------------------------------
-
-    @property
-    def size_reached(self) -> str:
-        """``full`` if nothing was smaller than in the published setup, otherwise the size asked for."""
-        return self.size if self._reduced else "full"
-
-    def pick(self, name: str, *, quick: T, full: T, standard: T | None = None) -> T:
-        value = {"quick": quick, "standard": full if standard is None else standard, "full": full}[self.size]
-        self._reduced |= value != full
-        self.parameters[name] = value
-        return value
-
-    def rng(self, *path: int) -> np.random.Generator:
-        return np.random.default_rng([self.seed, *path])
-
-    def kept_old(self, name: str, parameters: Mapping[str, Any], make: Any) -> dict[str, np.ndarray]:
-        from paritylab.running.tasks import kept_name
-        from paritylab.storage.kept import load_arrays, recall, save_arrays
-
-        path = self.out / "kept" / f"{kept_name(name, parameters, self.seed)}.npz"
-        if (arrays := recall(path, load_arrays)) is not None:
-            self.recalled += 1
-            return arrays
-        arrays = {each: np.asarray(value) for each, value in make().items()}
-        save_arrays(path, arrays)
-        return arrays
-
-
-__all__ = ["Lab", "Planned"]

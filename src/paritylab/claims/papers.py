@@ -60,8 +60,6 @@ class Claim:
     def trial(self) -> type[Trial]:
         """The class that tries it; its module is loaded when first asked for."""
         found = getattr(self.paper.place.load(self.module), self.name)
-        if not isinstance(found, type):
-            return _legacy(self, found)
         require(isinstance(found, type) and issubclass(found, Trial), f"{self.id}: {self.name} is not a Trial")
         return found
 
@@ -118,16 +116,6 @@ class Paper:
                     found[each.id] = each
             except InvalidInput as error:
                 _warn(self.id, error)
-        import re
-
-        for path in sorted(self.folder.glob("*.py")):
-            text = path.read_text()
-            for mark in re.finditer(r'(?m)^@reproduces\("([^"]+)"\)\ndef (\w+)', text):
-                old = self.first[mark[1]]
-                line = text.count("\n", 0, mark.start()) + 1
-                fields = {name: old[name] for name in ("id", "where", "kind", "title", "statement")}
-                found[mark[1]] = Claim(**fields, published=old["expect"], paper=self, module=path.stem,
-                                       name=mark[2], line=line)
         order = {name: place for place, name in enumerate(self.first)}
         return dict(sorted(found.items(), key=lambda item: order.get(item[0], len(order))))
 
@@ -202,29 +190,3 @@ def _read(path: Path, name: str, needed: bool = False) -> dict[str, Any]:
 
 def _warn(name: str, error: InvalidInput) -> None:
     warnings.warn(f"paper {name}, not used: {error}", PaperWarning, stacklevel=3)
-
-
-def _legacy(claim: Claim, function: Any) -> type[Trial]:
-    from paritylab.claims.trial import Findings
-
-    class Legacy(Trial):
-        def work(self, lab: Any) -> Any:
-            outcome = function(lab)
-            self._parameters, self._reached = lab.parameters, lab.size_reached
-            return outcome
-
-        def judge(self, got: Any) -> Findings:
-            return Findings(got.checks, got.data, got.numbers, got.note)
-
-        def draw(self, got: Any) -> Any:
-            return got.figure
-
-        @property
-        def parameters(self) -> dict[str, Any]:
-            return self._parameters
-
-        @property
-        def reduced(self) -> bool:
-            return self._reached != "full"
-
-    return Legacy

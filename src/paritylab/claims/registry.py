@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 from paritylab.claims.papers import Claim, papers
 from paritylab.errors import InvalidInput, unknown
-
-if TYPE_CHECKING:
-    from paritylab.claims.lab import Lab
-    from paritylab.claims.verdicts import Outcome
-
-    Method = Callable[[Lab], Outcome]
 
 
 def registry() -> dict[str, Claim]:
@@ -42,14 +35,3 @@ def find(patterns: Sequence[str]) -> list[Claim]:
             raise InvalidInput(f"{hint}; 'paritylab claims' lists them")
         found |= {name: known[name] for name in names}
     return list(found.values())
-
-
-_METHODS: dict[str, Any] = {}
-
-
-def reproduces(claim: str) -> Callable[[Method], Method]:
-    def mark(method: Method) -> Method:
-        _METHODS[claim] = method
-        return method
-
-    return mark

@@ -82,7 +82,7 @@ def tried(trial: Trial, lab: Lab) -> Outcome:
     """What comes of a trial. Its checks are of rules that it declares, each for this size."""
     got = trial.work(lab)
     found = trial.judge(got)
-    for check in found.checks if trial.rules() else ():
+    for check in found.checks:
         rule = check.by
         require(rule is not None and rule in trial.rules(), f"{trial.claim}: {check.name!r} is not a declared rule")
         require(rule is None or trial.size in rule.only, f"{trial.claim}: {check.name!r} is no rule for {trial.size}")

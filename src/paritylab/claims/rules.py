@@ -11,7 +11,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from paritylab.claims.verdicts import Check, Interval
+from paritylab.aliases import Interval
+from paritylab.claims.verdicts import Check
 
 Size = Literal["quick", "standard", "full"]
 SIZES: tuple[Size, ...] = ("quick", "standard", "full")

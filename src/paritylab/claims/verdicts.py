@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from paritylab.aliases import Interval
+
 if TYPE_CHECKING:
     from paritylab.claims.rules import Rule
 
 REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE = "reproduced", "not reproduced", "inconclusive"
 
-Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -50,59 +51,12 @@ class Check:
         }
 
 
-def between(name: str, value: float | None, low: float, high: float, interval: Interval | None = None) -> Check:
-    """``low <= value <= high``; a value that is None or NaN leaves the check open.
-
-    >>> print(between("slope", 1.9, 1, 4, (1.7, 2.1)))
-    pass  slope: 1.9 [1.7, 2.1]  (asked: 1 to 4)
-    """
-    if high == math.inf:
-        rule = f">= {low:g}"
-    elif low == -math.inf:
-        rule = f"<= {high:g}"
-    else:
-        rule = f"{low:g} to {high:g}"
-    if value is None or math.isnan(value):
-        return Check(name, None, rule, None, interval)
-    value = float(value)
-    interval = None if interval is None else (float(interval[0]), float(interval[1]))
-    certain = interval is None or interval[1] < low or interval[0] > high
-    return Check(name, value, rule, low <= value <= high, interval, certain)
-
-
-def at_least(name: str, value: float | None, bound: float, interval: Interval | None = None) -> Check:
-    """``value >= bound``."""
-    return between(name, value, bound, math.inf, interval)
-
-
-def at_most(name: str, value: float | None, bound: float, interval: Interval | None = None) -> Check:
-    """``value <= bound``."""
-    return between(name, value, -math.inf, bound, interval)
-
-
-def significant(name: str, p_value: float | None, level: float) -> Check:
-    """A p-value below ``level``. A larger one does not speak against a claim: it leaves it inconclusive.
-
-    >>> verdict([significant("p", 0.2, 0.01)])
-    'inconclusive'
-    """
-    if p_value is None or math.isnan(p_value):
-        return Check(name, None, f"< {level:g}", None)
-    return Check(name, float(p_value), f"< {level:g}", bool(p_value < level), certain=False)
-
-
-def holds(name: str, truth: bool | None, rule: str = "yes", value: float | None = None) -> Check:
-    """A condition that is not a bound on one number."""
-    shown = value if value is not None or truth is None else float(bool(truth))
-    return Check(name, shown, rule, None if truth is None else bool(truth))
-
-
 def verdict(checks: Sequence[Check]) -> str:
     """What the checks add up to.
 
     ``reproduced`` if all pass as stated; ``not reproduced`` if one fails beyond doubt; ``inconclusive`` otherwise.
 
-    >>> verdict([at_least("ratio", 1.4, 1.5, (1.2, 1.6))])
+    >>> verdict([Check("ratio", 1.4, ">= 1.5", False, (1.2, 1.6), certain=False)])
     'inconclusive'
     """
     if any(check.passed is False and check.certain for check in checks):
@@ -112,10 +66,7 @@ def verdict(checks: Sequence[Check]) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What trying a claim gave: the checks of its rule, tidy data (one row per point) and a figure of it.
-
-    ``numbers`` are further results worth quoting, ``note`` a sentence on how this trial departs from the paper's.
-    """
+    """What trying a claim gave: what was found, and a figure of it."""
 
     checks: Sequence[Check]
     data: Sequence[Mapping[str, Any]]

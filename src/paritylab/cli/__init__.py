@@ -21,7 +21,7 @@ from paritylab.places import PlaceWarning, also_in, places
 GROUPS = {
     "measure and look": ("measure", "curves", "compare", "results", "status"),
     "claims": ("claims", "reproduce"),
-    "theory instruments": ("alignment", "fourier", "flow", "search", "atlas"),
+    "theory instruments": ("alignment", "fourier", "flow", "search"),
     "site": ("report", "serve"),
     "store and other machines": ("merge", "work"),
 }

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.floating[Any]]
+from paritylab.aliases import Floats
+
 Result = tuple[Floats, Floats, Floats]
 BLOCK = 2**21
 """Numbers held at once in one work array."""

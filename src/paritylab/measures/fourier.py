@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from paritylab.aliases import Floats
 from paritylab.errors import InvalidInput, require, unknown
 from paritylab.measures import coefficients
 from paritylab.setups import specs
 
-Floats = NDArray[np.floating[Any]]
 Function = Callable[[Any], Any]
 METHODS = ("auto", "enumerate", "meet", "integral")
 MOST_ENUMERATED = 24

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from paritylab.aliases import Floats
 from paritylab.errors import require
 from paritylab.measures.coefficients import character, first_order, sums, threshold, tolerance
-from paritylab.measures.fourier import Floats, Function, population_gradient
+from paritylab.measures.fourier import Function, population_gradient
 
 
 def largest_gap(gradient: ArrayLike, support: Iterable[int]) -> Floats:

@@ -12,10 +12,10 @@ import numpy as np
 import scipy.special  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import ArrayLike, NDArray
 
+from paritylab.aliases import Floats
 from paritylab.errors import require
 
 special: Any = scipy.special  # SciPy has no types
-Floats = NDArray[np.floating[Any]]
 
 
 def displacement(path: ArrayLike) -> Floats:

@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from paritylab import engines
+from paritylab.aliases import Arrays
 from paritylab.engines.curves import SERIES, Curves, curves_each, stepping
 from paritylab.errors import InvalidInput
 from paritylab.functions import fingerprints
@@ -26,7 +27,6 @@ from paritylab.storage.kept import load_arrays, recall, save_arrays
 from paritylab.storage.records import COLUMNS, Records
 
 KeptTask = CurveTask | ParamsTask | ComputeTask
-Arrays = dict[str, np.ndarray]
 
 
 def keep(

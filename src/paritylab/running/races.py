@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 
 from paritylab import statistics
+from paritylab.aliases import Interval
 from paritylab.errors import require
 from paritylab.functions import fingerprints
 from paritylab.running import crews
 from paritylab.running.interfaces import RecordStore
 from paritylab.running.sweeps import Result, run_numbers, sweep
 from paritylab.setups.setup import Setup
-from paritylab.statistics import Interval
 from paritylab.storage.records import CENSORED, SOLVED, Records
 
 FIRST_CHECKS = 16

@@ -12,13 +12,13 @@ unsolved for good, ``inf``. A censored run is unsolved up to the step at which i
 - *Survival* (and the comparison of two samples) reads runs the same way.
 """
 
+from paritylab.aliases import Interval as Interval
 from paritylab.statistics.fractions import Comparison as Comparison
 from paritylab.statistics.fractions import Survival as Survival
 from paritylab.statistics.fractions import compare as compare
 from paritylab.statistics.fractions import solved_fraction as solved_fraction
 from paritylab.statistics.fractions import survival as survival
 from paritylab.statistics.percentiles import Floats as Floats
-from paritylab.statistics.percentiles import Interval as Interval
 from paritylab.statistics.percentiles import percentile as percentile
 from paritylab.statistics.percentiles import percentile_interval as percentile_interval
 from paritylab.statistics.scaling import Law as Law

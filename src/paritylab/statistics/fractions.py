@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paritylab.statistics.percentiles import Floats, Interval, stats, tail_of
+from paritylab.aliases import Floats, Interval
+from paritylab.statistics.percentiles import stats, tail_of
 from paritylab.statistics.risk import event_steps, risk
 from paritylab.storage.records import CENSORED, SOLVED, Records
 

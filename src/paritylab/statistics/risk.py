@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special  # pyright: ignore[reportMissingTypeStubs]
 
+from paritylab.aliases import Floats, Interval
 from paritylab.storage.records import CENSORED, DIVERGED, SOLVED
 
-Interval = tuple[float, float]
-Floats = NDArray[np.float64]
 beta_cdf: Any = special.betainc
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from paritylab.aliases import Interval
 from paritylab.statistics.fractions import horizon_of, solved_fraction
-from paritylab.statistics.percentiles import Interval, percentiles
+from paritylab.statistics.percentiles import percentiles
 from paritylab.storage.records import CENSORED, DIVERGED, SOLVED, Records
 
 

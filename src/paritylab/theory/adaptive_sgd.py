@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paritylab.aliases import Floats
 from paritylab.errors import require
-from paritylab.theory.disjoint import Floats, error
+from paritylab.theory.disjoint import error
 
 CHUNK = 4096
 

@@ -12,15 +12,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.integrate import quad
 
+from paritylab.aliases import Floats
 from paritylab.errors import require
 from paritylab.measures.alignment.laws import Law, law
 from paritylab.setups import inits
 from paritylab.theory.infimum import commensurable, derivatives, infimum, moments, odd_multiples
-
-Floats = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,12 @@ With z the sum of the k relevant inputs, the number of -1 among them is j = (k -
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from paritylab.aliases import Floats
 from paritylab.errors import require
-
-Floats = NDArray[np.floating[Any]]
 
 
 def feature_sum(k: int, biases: ArrayLike, coefficients: ArrayLike) -> Floats:

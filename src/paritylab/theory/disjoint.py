@@ -12,11 +12,11 @@ import numpy as np
 import scipy.special  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import ArrayLike, NDArray
 
+from paritylab.aliases import Floats
 from paritylab.errors import require
 from paritylab.measures.coefficients import lattice_spacing, midpoint_rule, sums
 
 special: Any = scipy.special  # SciPy has no types
-Floats = NDArray[np.floating[Any]]
 BERRY_ESSEEN = 0.56
 MOST_ENUMERATED = 20
 

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from paritylab.aliases import Floats
 from paritylab.errors import require
-from paritylab.theory.disjoint import Floats, SignSum, block_error, laws, split
+from paritylab.theory.disjoint import SignSum, block_error, laws, split
 
 PANEL = np.polynomial.legendre.leggauss(16)
 

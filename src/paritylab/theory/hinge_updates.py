@@ -8,17 +8,16 @@ the algorithm itself, to check that.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from paritylab.aliases import Floats
 from paritylab.errors import require, unknown
 from paritylab.measures.fourier import cube
-from paritylab.theory.abbe2024 import recommended_bias
+from paritylab.theory.high_degree import recommended_bias
 from paritylab.theory.one_step import full_parity
 
-Floats = NDArray[np.floating[Any]]
 ORDERS = ("random", "cyclic", "worst")
 CHUNK = 2**12
 

@@ -12,12 +12,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from paritylab.aliases import Floats
 from paritylab.measures.alignment.laws import Law
 
-Floats = NDArray[np.floating[Any]]
 Function = Callable[[Floats], Floats]
 MOST_SPACINGS = 4096
 """A discrete law with an atom of more than this many spacings is treated as incommensurable."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from paritylab.aliases import Floats
 from paritylab.errors import require
 from paritylab.measures.coefficients import character, sums
 
-Floats = NDArray[np.floating[Any]]
 MOST_INPUTS = 22
 MOST_VALUES = 2**23
 ROUNDING = 1e-9

@@ -20,11 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paritylab.aliases import Floats, Ints
 from paritylab.errors import require
 from paritylab.theory import leaky_binomials as signs
 
-Floats = NDArray[np.floating[Any]]
-Ints = NDArray[np.int64]
 UPPER = 6.0
 MOST_INPUTS = 2**50
 

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import scipy.special  # pyright: ignore[reportMissingTypeStubs]
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from paritylab.aliases import Floats
 
 special: Any = scipy.special
-Floats = NDArray[np.floating[Any]]
 
 STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 

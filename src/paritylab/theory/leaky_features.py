@@ -9,7 +9,8 @@ import scipy.linalg  # pyright: ignore[reportMissingTypeStubs]
 import scipy.optimize  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import ArrayLike, NDArray
 
-from paritylab.theory.leaky import Floats, Leaky
+from paritylab.aliases import Floats
+from paritylab.theory.leaky import Leaky
 
 linalg: Any = scipy.linalg
 optimize: Any = scipy.optimize

@@ -18,8 +18,9 @@ import numpy as np
 import scipy.optimize  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import NDArray
 
+from paritylab.aliases import Floats
 from paritylab.errors import require
-from paritylab.theory.leaky import Floats, Leaky, Units, first_gradient
+from paritylab.theory.leaky import Leaky, Units, first_gradient
 
 optimize: Any = scipy.optimize
 

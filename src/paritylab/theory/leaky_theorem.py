@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from paritylab.aliases import Floats
 from paritylab.errors import require
-from paritylab.theory.leaky import Floats, Leaky
+from paritylab.theory.leaky import Leaky
 from paritylab.theory.leaky_flow import Flow, Limit, errors, hinge_flow, limit, separator_norm
 
 TERMS = ("k^10 / q", "k^8 / sqrt(q)", "q k / sqrt(n)", "k^2 sqrt(q) / T")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from paritylab.aliases import Floats
 from paritylab.errors import require
 from paritylab.measures.fourier import majority_coefficient, majority_fraction
-
-Floats = NDArray[np.floating[Any]]
 
 
 def level_weight(n: int, k: int) -> float:

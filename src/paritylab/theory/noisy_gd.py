@@ -21,12 +21,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from paritylab.aliases import Floats
 from paritylab.errors import require
 from paritylab.measures.alignment.laws import bias_law, law
 from paritylab.measures.coefficients import character, sums
 from paritylab.measures.fourier import cube
 
-Floats = NDArray[np.floating[Any]]
 MOST_INPUTS = 24
 BLOCK = 2**16
 """Numbers held at once in one work array."""

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from paritylab.aliases import Floats
 from paritylab.errors import require
 from paritylab.measures.coefficients import character, sums
 from paritylab.measures.fourier import walsh_hadamard
-from paritylab.theory.abbe2024 import activation_moments, recommended_bias
+from paritylab.theory.high_degree import activation_moments, recommended_bias
 
-Floats = NDArray[np.floating[Any]]
 Codes = NDArray[np.integer[Any]]
 MOST_INPUTS = 22
 

@@ -7,15 +7,13 @@ docs/theory/alignment.md.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
+from paritylab.aliases import Floats
 from paritylab.errors import require
-
-Floats = NDArray[np.floating[Any]]
 
 
 def scaling(noise: ArrayLike) -> Floats:

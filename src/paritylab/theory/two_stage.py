@@ -8,17 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paritylab.aliases import Floats
 from paritylab.errors import require
 from paritylab.measures.fourier import majority_coefficient
 from paritylab.memory import Part, require_room
 from paritylab.theory.majority import sign_gradient
 
-Floats = NDArray[np.floating[Any]]
 CHUNK = 2**13
 MOST_WEIGHTS = 10**8
 

@@ -17,12 +17,12 @@ import scipy.special  # pyright: ignore[reportMissingTypeStubs]
 import scipy.stats  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import ArrayLike, NDArray
 
+from paritylab.aliases import Floats
 from paritylab.errors import require
 
 if TYPE_CHECKING:
     from paritylab.setups.setup import Learner
 
-Floats = NDArray[np.floating[Any]]
 special: Any = scipy.special
 stats: Any = scipy.stats
 

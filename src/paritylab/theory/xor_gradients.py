@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from paritylab.aliases import Floats
 from paritylab.errors import require
 from paritylab.theory.xor import CLUSTERS, LABELS, Neurons, margins, slope
-
-Floats = NDArray[np.floating[Any]]
 
 MOST_EXACT = 36
 """Up to so many inputs the expectation is a sum over all inputs, arranged so that it costs 2^(d/2)."""

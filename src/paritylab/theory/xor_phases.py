@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from paritylab import plots
+from paritylab.aliases import Floats
 from paritylab.errors import require
 from paritylab.setups.setup import Setup
 from paritylab.theory.xor import RATE, Heaviness, Neurons, heaviness, light_share, margins
 
-Floats = NDArray[np.floating[Any]]
 Phases = dict[str, Floats]
 """What :func:`track` says, by name; leading axes (runs, points), but for ``steps`` and ``time``."""
 

@@ -18,10 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from paritylab.aliases import Floats
 from paritylab.errors import InvalidInput, require
 from paritylab.measures.alignment.found import Found
 from paritylab.measures.alignment.lattice import lattice_sum
-from paritylab.measures.alignment.laws import Floats, Law, sum_gap
+from paritylab.measures.alignment.laws import Law, sum_gap
 from paritylab.measures.alignment.units import Terms, Unit, bias_terms, left
 from paritylab.measures.alignment.waves import ONE, Waves, product, smooth_tail, waves
 

@@ -14,9 +14,10 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import erf  # pyright: ignore[reportMissingTypeStubs, reportAttributeAccessIssue]
 
+from paritylab.aliases import Floats
 from paritylab.errors import require
 from paritylab.measures.alignment.found import Found
-from paritylab.measures.alignment.laws import Floats, Law
+from paritylab.measures.alignment.laws import Law
 from paritylab.measures.alignment.units import Unit
 
 MOST_POINTS = 60_000

@@ -10,12 +10,10 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from paritylab.aliases import Floats
 from paritylab.errors import InvalidInput, require
 from paritylab.setups import inits, specs
-
-Floats = NDArray[np.floating[Any]]
 
 
 def rational(number: float | Fraction) -> Fraction:

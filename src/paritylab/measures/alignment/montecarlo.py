@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from paritylab.aliases import Floats
 from paritylab.errors import require
 from paritylab.measures.alignment.found import Found
-from paritylab.measures.alignment.laws import Floats, Law
+from paritylab.measures.alignment.laws import Law
 from paritylab.measures.alignment.units import Unit
 from paritylab.measures.coefficients import character, sums
 from paritylab.memory import Part, require_room

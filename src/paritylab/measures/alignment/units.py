@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from paritylab.measures.alignment.laws import Floats, Law
+from paritylab.aliases import Floats
+from paritylab.measures.alignment.laws import Law
 
 SLACK = 1e-9
 """What rounding may take from a tie: a z this close to theta counts as theta."""

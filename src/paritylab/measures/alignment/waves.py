@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from paritylab.measures.alignment.laws import Floats, Law
+from paritylab.aliases import Floats
+from paritylab.measures.alignment.laws import Law
 
 Waves = dict[tuple[float, int], complex]
 """(omega >= 0, n) to c."""

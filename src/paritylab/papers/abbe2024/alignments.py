@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from paritylab import alignment
+from paritylab.aliases import Floats
 from paritylab.claims import Findings, Lab, Trial, at_least, at_most, between, claim, computation, holds, rng, size
 from paritylab.papers.abbe2024.common import Fit, decay_plot, fit
 from paritylab.plots import Series
 from paritylab.theory.alignment_rate import alignment_rate
-from paritylab.theory.junk_flow import Floats, alignment_gap, junk_flow
+from paritylab.theory.junk_flow import alignment_gap, junk_flow
 
 RESAMPLES = 2000
 TIMES = (0, 2, 5)

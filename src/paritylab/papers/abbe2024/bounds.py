@@ -11,10 +11,9 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from paritylab import alignment, plots
+from paritylab.aliases import Floats, Interval
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, claim, computation, holds, rng, size
-from paritylab.claims.verdicts import Interval
-from paritylab.theory.abbe2024 import accuracy_bound, recommended_bias
-from paritylab.theory.junk_flow import Floats
+from paritylab.theory.high_degree import accuracy_bound, recommended_bias
 from paritylab.theory.noisy_gd import noisy_gd
 
 Rows = Sequence[Mapping[str, Any]]

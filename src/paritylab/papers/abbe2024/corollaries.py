@@ -11,11 +11,11 @@ import numpy as np
 from scipy import stats
 
 from paritylab import alignment, plots
+from paritylab.aliases import Floats
 from paritylab.claims import Findings, Lab, Trial, at_most, claim, computation, rng, size
 from paritylab.measures.fourier import cube
 from paritylab.plots import Series
-from paritylab.theory.abbe2024 import claim1, growth_factor
-from paritylab.theory.junk_flow import Floats
+from paritylab.theory.high_degree import claim1, growth_factor
 from paritylab.theory.noisy_gd import threshold_coefficients
 from paritylab.theory.one_step import full_parity
 

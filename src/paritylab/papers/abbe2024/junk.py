@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from paritylab import plots
+from paritylab.aliases import Arrays, Floats
 from paritylab.claims import Findings, Lab, Trial, at_least, at_most, claim, computation, rng, size
 from paritylab.measures.fourier import cube
 from paritylab.plots import Series
-from paritylab.theory import abbe2024
-from paritylab.theory.junk_flow import Floats, alignment_gap, random_gradient
+from paritylab.theory import high_degree
+from paritylab.theory.junk_flow import alignment_gap, random_gradient
 from paritylab.theory.one_step import full_parity
 
 Rows = Sequence[Mapping[str, Any]]
 Layers = Sequence[Floats]
-Arrays = dict[str, np.ndarray]
 
 
 # --- Definition 6 -------------------------------------------------------------------------------------------------
@@ -218,12 +218,12 @@ def distances(seed: int, number: int, loss: str, tau: float, starts: int, times:
     for t in range(1, max(times) + 1):
         sizes = np.linalg.norm(gap(psi), axis=1)
         alignments.append(float(np.mean(sizes**2)))
-        upper += float(abbe2024.total_variation(sizes, tau).mean())
+        upper += float(high_degree.total_variation(sizes, tau).mean())
         theta = theta - gap(theta) - drift(theta) - tau * generator.standard_normal(theta.shape)
         psi = psi - drift(psi) - tau * generator.standard_normal(psi.shape)
         if t in times:
             lower, error = best_test(observed(theta, NEURONS[loss]), observed(psi, NEURONS[loss]))
-            found.append((lower, error, upper, abbe2024.lemma3(alignments, tau)))
+            found.append((lower, error, upper, high_degree.lemma3(alignments, tau)))
     return dict(zip(DISTANCES, zip(*found, strict=True), strict=True))
 
 

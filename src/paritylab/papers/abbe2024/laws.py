@@ -16,7 +16,7 @@ from paritylab import alignment, plots
 from paritylab.claims import Findings, Lab, Trial, at_least, at_most, claim, computation, holds, size
 from paritylab.measures.fourier import cube
 from paritylab.papers.abbe2024.common import Fit, decay_plot, fit
-from paritylab.theory.abbe2024 import activation_moments, delta, recommended_bias
+from paritylab.theory.high_degree import activation_moments, delta, recommended_bias
 
 Curve = Mapping[int, float]
 """Logarithms by d."""

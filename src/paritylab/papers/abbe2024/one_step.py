@@ -12,13 +12,12 @@ import numpy as np
 from scipy.stats import norm
 
 from paritylab import plots
+from paritylab.aliases import Floats, Interval
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, between, claim, computation, rng, size
 from paritylab.claims.intervals import proportion
 from paritylab.claims.rules import Bounds
-from paritylab.claims.verdicts import Interval
 from paritylab.papers.abbe2024.common import fit
-from paritylab.theory.abbe2024 import activation_moments, critical_width, delta, margin_bound, recommended_bias
-from paritylab.theory.junk_flow import Floats
+from paritylab.theory.high_degree import activation_moments, critical_width, delta, margin_bound, recommended_bias
 from paritylab.theory.one_step import one_step
 
 Case = tuple[str, int, int]

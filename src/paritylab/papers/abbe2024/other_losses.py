@@ -20,7 +20,7 @@ from paritylab.papers.abbe2024.online import DISCRETE, FIFTH, UNIFORM
 from paritylab.papers.abbe2024.training import DEEP, SHALLOW, final, named, rows, trained
 from paritylab.setups.inits import init
 from paritylab.setups.losses import loss
-from paritylab.theory.abbe2024 import LEAP_TERMS, leap_target
+from paritylab.theory.high_degree import LEAP_TERMS, leap_target
 
 LOSSES = {"l1": "L1", "square": "L2"}
 VARIANCE = sum(c**2 for c, _ in LEAP_TERMS)

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import stats
 
 from paritylab import MLP, SGD, Curves, Learner, Parity, Protocol, Setup, plots
+from paritylab.aliases import Floats
 from paritylab.claims import Findings, Lab, Rule, Trial, at_least, claim, computation, holds, significant, size
 from paritylab.engines.jax_engine import accurate_products
 from paritylab.papers.abbe2024.atlas import neuron_alignment
@@ -24,7 +25,6 @@ from paritylab.setups.losses import loss
 LEVEL = 0.75
 POWERS = {"sigma": 0.0, "sigma sqrt(d)": 0.5, "sigma d": 1.0}
 Accuracy = Mapping[tuple[int, float], np.ndarray]
-Floats = np.ndarray
 
 
 @claim(

@@ -11,8 +11,8 @@ import numpy as np
 from scipy import stats
 
 from paritylab import MLP, SGD, Curves, Learner, Parity, Protocol, Setup, plots
+from paritylab.aliases import Interval
 from paritylab.claims.intervals import mean
-from paritylab.claims.verdicts import Interval
 
 DEEP: tuple[int, ...] = (512, 512, 64)
 SHALLOW: tuple[int, ...] = (512,)

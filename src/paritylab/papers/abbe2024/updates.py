@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from paritylab import plots
+from paritylab.aliases import Floats, Interval
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, between, claim, computation, rng, size
 from paritylab.claims.intervals import proportion
-from paritylab.claims.verdicts import Interval
 from paritylab.measures.fourier import cube
 from paritylab.papers.abbe2024.common import fit
 from paritylab.plots import Series
-from paritylab.theory.abbe2024 import largest_margin, patience, update_bound
-from paritylab.theory.hinge_updates import ORDERS, Floats, count_updates, gram, initial_weights
+from paritylab.theory.high_degree import largest_margin, patience, update_bound
+from paritylab.theory.hinge_updates import ORDERS, count_updates, gram, initial_weights
 
 BETAS = ("beta = 0", "beta = 16 $d^2 n \\gamma$")
 LAWS = ("uniform", "P($x_i$ = 1) = 0.8", "$2^{d-2}$ points")

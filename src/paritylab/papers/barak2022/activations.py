@@ -9,9 +9,9 @@ import jax.experimental
 import numpy as np
 
 from paritylab import plots
+from paritylab.aliases import Floats
 from paritylab.claims import Findings, Lab, Trial, at_most, claim, computation, size
 from paritylab.measures.fourier import cube
-from paritylab.papers.barak2022.common import Floats
 from paritylab.setups.networks.activations import Activation, activation
 
 NAMES = {"zigzag": "k-zigzag", "oscillating": "degree-k polynomial", "infinite-zigzag": "$\\infty$-zigzag",

@@ -8,15 +8,11 @@ from typing import Any
 
 import numpy as np
 from matplotlib.ticker import NullFormatter
-from numpy.typing import NDArray
 
 from paritylab import plots
-from paritylab.claims.verdicts import Check, Interval, at_least
+from paritylab.aliases import Floats, Interval
 from paritylab.setups.setup import Protocol
-from paritylab.statistics import solved_fraction
 from paritylab.storage.records import SOLVED, Records
-
-Floats = NDArray[np.floating[Any]]
 
 FRESH_128 = Protocol(eval_size=128, fresh=True)
 """A fresh batch of 128 inputs every 10 steps; at most 10^5 steps."""
@@ -43,12 +39,6 @@ def ratio_of_medians(first: Floats, second: Floats) -> float:
     """Undefined where both are not reached."""
     below = median(second)
     return median(first) / below if math.isfinite(below) else 0.0 if math.isfinite(median(first)) else math.nan
-
-
-def converging(name: str, records: Records, bound: float) -> Check:
-    """At least this share of the runs is solved."""
-    share, interval = solved_fraction(records.status)
-    return at_least(f"share of runs solved, {name}", share, bound, interval)
 
 
 def bootstrap(

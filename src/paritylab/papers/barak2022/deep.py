@@ -11,10 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from paritylab import MLP, SGD, Learner, Parity, Setup, plots
+from paritylab.aliases import Floats
 from paritylab.claims import Findings, Lab, Trial, at_least, at_most, between, claim, computation, rng, size
 from paritylab.engines.curves import Curves
 from paritylab.measures.fourier import cube
-from paritylab.papers.barak2022.common import FIXED_8192, Floats, by_run, times_plot
+from paritylab.papers.barak2022.common import FIXED_8192, by_run, times_plot
 from paritylab.running.sweeps import Result
 from paritylab.setups.inits import Init
 from paritylab.statistics import solved_fraction

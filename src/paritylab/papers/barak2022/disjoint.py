@@ -11,18 +11,18 @@ import numpy as np
 from scipy import stats
 
 from paritylab import SGD, DisjointPolyNet, Learner, Parity, Protocol, Setup
+from paritylab.aliases import Arrays, Floats
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, claim, computation, rng, significant, size
 from paritylab.claims.rules import Bounds
 from paritylab.engines.curves import Curves
 from paritylab.papers.barak2022 import disjoint_figures as figures
-from paritylab.papers.barak2022.common import Floats, bootstrap, median
+from paritylab.papers.barak2022.common import bootstrap, median
 from paritylab.setups.inits import custom
 from paritylab.statistics import solved_fraction
 from paritylab.theory import adaptive_sgd, flow
 
 LEVELS = (0.49, 0.48, 0.46, 0.43, 0.4, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1, 0.05, 0.02, 1e-2, 1e-3)
 
-Arrays = dict[str, np.ndarray]
 
 
 @claim(

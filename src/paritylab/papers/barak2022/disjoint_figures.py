@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.ticker import EngFormatter
 
 from paritylab import plots
-from paritylab.papers.barak2022.common import Floats
+from paritylab.aliases import Floats
 
 Rows = Sequence[Mapping[str, Any]]
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from paritylab.aliases import Arrays, Floats
 from paritylab.claims import Findings, Lab, Trial, at_least, at_most, between, claim, computation, holds, rng, size
 from paritylab.papers.barak2022 import disjoint_figures as figures
-from paritylab.papers.barak2022.common import Floats, bootstrap, median
+from paritylab.papers.barak2022.common import bootstrap, median
 from paritylab.papers.barak2022.disjoint import gaussian_starts, positive
 from paritylab.theory import disjoint, flow
 
@@ -22,7 +23,6 @@ GAUSSIAN_BLOCKS = [50, 200, 1000]
 GAMMAS = [0.2, 0.1, 0.05, 0.01]
 FAR = (1.5, 3.0, 10.0)
 
-Arrays = dict[str, np.ndarray]
 Rows = list[dict[str, Any]]
 
 

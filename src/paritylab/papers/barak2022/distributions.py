@@ -11,9 +11,9 @@ import numpy as np
 from scipy import stats
 
 from paritylab import MLP, SGD, Learner, Parity, Setup, plots
+from paritylab.aliases import Floats, Interval
 from paritylab.claims import Findings, Lab, Trial, at_least, claim, significant, size
-from paritylab.claims.verdicts import Interval
-from paritylab.papers.barak2022.common import FIXED_8192, FRESH_128, Floats, times
+from paritylab.papers.barak2022.common import FIXED_8192, FRESH_128, times
 from paritylab.running.sweeps import Result
 from paritylab.statistics import percentile, percentile_interval
 

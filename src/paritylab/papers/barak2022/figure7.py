@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from paritylab.aliases import Interval
 from paritylab.papers.barak2022 import settings
 from paritylab.papers.barak2022.published import Cell, barak2022_fig7
 from paritylab.running.cost import step_flops
 from paritylab.running.races import Entry, decide, enter, extend, leader
 from paritylab.setups.problems import Parity
 from paritylab.setups.setup import Protocol, Setup
-from paritylab.statistics import Interval
 
 if TYPE_CHECKING:
     from paritylab.storage.store import Store

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from paritylab import MLP, SGD, Curves, Learner, Parity, Setup, plots
+from paritylab.aliases import Floats
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, claim, holds, size
 from paritylab.claims.intervals import proportion
 from paritylab.claims.rules import Bounds
-from paritylab.papers.barak2022.common import Floats, bootstrap, median
+from paritylab.papers.barak2022.common import bootstrap, median
 
 GENERALISES = 0.99
 MOST = 0.8

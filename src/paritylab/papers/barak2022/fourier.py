@@ -12,16 +12,13 @@ import numpy as np
 from scipy import stats
 
 from paritylab import SGD, Learner, Neuron, Parity, Setup, plots
+from paritylab.aliases import Arrays, Floats, Interval
 from paritylab.claims import Check, Findings, Lab, Rule, Trial, at_least, at_most, claim, computation, rng, size
-from paritylab.claims.verdicts import Interval
 from paritylab.engines.curves import Curves
 from paritylab.measures.fourier import majority_coefficient, population_gradient
 from paritylab.measures.gap import gaps, largest_gap, recover_support, sampled_gradient
-from paritylab.papers.barak2022.common import Floats
 from paritylab.plots import Series
 from paritylab.theory.majority import coefficient_ratio, majority_gap
-
-Arrays = dict[str, np.ndarray]
 
 
 def share(flags: Any) -> tuple[float, Interval]:

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from paritylab import MLP, SGD, Learner, Parity, Setup, plots
+from paritylab.aliases import Floats
 from paritylab.baselines import gf2
 from paritylab.baselines.search import exhaustive
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, claim, computation, rng, size
-from paritylab.papers.barak2022.common import FIXED_8192, Floats
+from paritylab.papers.barak2022.common import FIXED_8192
 from paritylab.papers.barak2022.exact import torch_law
 from paritylab.papers.barak2022.fourier import share, signs
 from paritylab.plots import Series

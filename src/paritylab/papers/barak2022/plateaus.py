@@ -11,9 +11,9 @@ import numpy as np
 from matplotlib.ticker import EngFormatter
 
 from paritylab import Curves, Setup, plots
+from paritylab.aliases import Floats, Interval
 from paritylab.claims import Lab, Trial, size
-from paritylab.claims.verdicts import Interval
-from paritylab.papers.barak2022.common import Floats, bootstrap, median, times
+from paritylab.papers.barak2022.common import bootstrap, median, times
 from paritylab.running.sweeps import Result
 from paritylab.statistics import solved_fraction
 from paritylab.storage.records import Records

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from paritylab.aliases import Floats, Interval
 from paritylab.claims import Lab
-from paritylab.papers.barak2022.common import Floats, times
+from paritylab.papers.barak2022.common import times
 from paritylab.papers.barak2022.figure7 import Measured
 from paritylab.running.sweeps import Result
-from paritylab.statistics import Interval, percentile, percentile_interval, solved_fraction
+from paritylab.statistics import percentile, percentile_interval, solved_fraction
 from paritylab.statistics.percentiles import interpolate, position
 
 RUNS = 1000

@@ -11,9 +11,9 @@ import numpy as np
 from matplotlib.ticker import NullLocator
 
 from paritylab import MLP, SGD, Learner, Parity, Setup, plots
+from paritylab.aliases import Interval
 from paritylab.claims import Check, Findings, Lab, Rule, Trial, at_least, between, claim, holds, size
 from paritylab.claims.rules import Condition
-from paritylab.claims.verdicts import Interval
 from paritylab.papers.barak2022 import settings
 from paritylab.papers.barak2022.common import FRESH_128, with_interval
 from paritylab.running.sweeps import Result

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from paritylab import Protocol, Setup, plots
+from paritylab.aliases import Floats, Interval
 from paritylab.claims import Findings, Lab, Rule, Trial, at_least, at_most, claim, size
 from paritylab.claims.intervals import proportion
 from paritylab.papers.barak2022 import figure7, settings
-from paritylab.papers.barak2022.common import Floats, bootstrap
+from paritylab.papers.barak2022.common import bootstrap
 from paritylab.papers.barak2022.figure7 import Measured
 from paritylab.papers.barak2022.published import Cell, barak2022_fig8
 from paritylab.papers.barak2022.repeats import RUNS, Repeat, repeated, repeats
 from paritylab.running.races import Entry, Race
 from paritylab.running.sweeps import Result
-from paritylab.statistics import Interval
 from paritylab.storage.records import SOLVED
 
 NUMBERED = tuple(name for name in settings.BARAK2022 if not name.startswith("*"))

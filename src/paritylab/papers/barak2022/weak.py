@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from paritylab import MLP, SGD, Learner, Parity, Protocol, Setup, plots
+from paritylab.aliases import Floats
 from paritylab.baselines.goldreich_levin import heavy
 from paritylab.claims import Findings, Lab, Trial, at_least, claim, computation, rng, size
-from paritylab.papers.barak2022.common import Floats
 from paritylab.papers.barak2022.deep import forward
 from paritylab.statistics import solved_fraction
 from paritylab.storage.records import SOLVED, Records

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paritylab import SGD, LeakyParity, Learner, Protocol, Setup
+from paritylab.aliases import Floats
 from paritylab.claims import Check, Lab, Trial, rng
 from paritylab.claims.intervals import proportion
 from paritylab.claims.rules import Bounds
 from paritylab.engines.curves import Curves
-from paritylab.theory.leaky import Floats, Leaky
+from paritylab.theory.leaky import Leaky
 from paritylab.theory.leaky_network import LeakyNet, pattern_errors
 
 POINTS = 10

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from paritylab import MLP, SGD, Learner, Parity, Protocol, Setup, plots
+from paritylab.aliases import Floats
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, claim, holds, size
 from paritylab.engines.curves import Curves
 from paritylab.papers.daniely2020.common import Row, Trained, best, practical, share, train
 from paritylab.plots import Series
 from paritylab.theory import leaky
-from paritylab.theory.leaky import Floats, Leaky
+from paritylab.theory.leaky import Leaky
 
 # --- without the leak -----------------------------------------------------------------------------------------------
 

@@ -14,12 +14,11 @@ import scipy.optimize  # pyright: ignore[reportMissingTypeStubs]
 from scipy import stats
 
 from paritylab import LeakyParity, plots
+from paritylab.aliases import Arrays, Floats
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, claim, computation, rng, size
 from paritylab.measures.fourier import cube
 from paritylab.papers.daniely2020.common import Row
 from paritylab.plots import Series
-from paritylab.running.keeping import Arrays
-from paritylab.theory.leaky import Floats
 
 optimize: Any = scipy.optimize
 

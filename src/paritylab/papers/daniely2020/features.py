@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from paritylab import plots
+from paritylab.aliases import Arrays, Floats
 from paritylab.claims import (
     Check,
     Findings,
@@ -28,9 +29,8 @@ from paritylab.claims import (
 from paritylab.papers.daniely2020.common import Row
 from paritylab.papers.daniely2020.first_step import lowest
 from paritylab.plots import Series
-from paritylab.running.keeping import Arrays
 from paritylab.theory import leaky, leaky_features, leaky_flow
-from paritylab.theory.leaky import Floats, Leaky
+from paritylab.theory.leaky import Leaky
 
 # --- Lemmas 8 and 9 -------------------------------------------------------------------------------------------------
 

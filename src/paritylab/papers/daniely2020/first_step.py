@@ -13,12 +13,13 @@ import numpy as np
 from scipy import stats
 
 from paritylab import plots
+from paritylab.aliases import Floats
 from paritylab.claims import Check, Findings, at_least, at_most, between, claim, size
 from paritylab.measures.fourier import cube
 from paritylab.papers.daniely2020.common import Exact, Row
 from paritylab.plots import Series
 from paritylab.theory import leaky
-from paritylab.theory.leaky import Floats, Leaky
+from paritylab.theory.leaky import Leaky
 
 # --- Lemmas 3 and 4 -------------------------------------------------------------------------------------------------
 

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from paritylab import plots
+from paritylab.aliases import Arrays, Floats
 from paritylab.baselines.kernels import feature_classifier, gaussian, kernel_classifier, ntk, polynomial
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, between, claim, computation, size
 from paritylab.claims.intervals import proportion
 from paritylab.papers.daniely2020.common import Row, Trained, best, practical, share, train
 from paritylab.papers.daniely2020.exact import logistic
-from paritylab.running.keeping import Arrays
 from paritylab.theory import leaky
-from paritylab.theory.leaky import Floats, Leaky
+from paritylab.theory.leaky import Leaky
 
 TEST = 16_000
 PAIRS = 300

@@ -13,13 +13,13 @@ import jax
 import numpy as np
 
 from paritylab import SGD, LeakyParity, Learner, Protocol, Setup, plots
+from paritylab.aliases import Arrays, Floats
 from paritylab.baselines.kernels import feature_classifier
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, claim, computation, rng, size
 from paritylab.engines.curves import Curves
 from paritylab.papers.daniely2020.common import Row, Trained, best, practical, share, train
-from paritylab.running.keeping import Arrays
 from paritylab.theory import leaky, leaky_flow, leaky_theorem
-from paritylab.theory.leaky import Floats, Leaky
+from paritylab.theory.leaky import Leaky
 from paritylab.theory.leaky_network import LeakyNet
 
 # --- Theorem 2 ------------------------------------------------------------------------------------------------------

@@ -9,17 +9,14 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from paritylab import Parity, Protocol, Setup, engines, plots
+from paritylab.aliases import Floats, Interval
 from paritylab.claims import Lab, computation
-from paritylab.claims.verdicts import Interval
 from paritylab.running.computations import Computation
 from paritylab.storage.records import SOLVED, Records
 from paritylab.theory import xor
 from paritylab.theory.xor_phases import Phases, track
-
-Floats = NDArray[np.floating[Any]]
 
 
 def network(d: int, width: int, theta: float, eta: float, batch: int, protocol: Protocol | None = None,

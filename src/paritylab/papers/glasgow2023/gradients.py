@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from paritylab import plots
+from paritylab.aliases import Floats
 from paritylab.claims import Findings, Lab, Trial, at_least, at_most, between, claim, computation, rng, size
-from paritylab.papers.glasgow2023.common import Floats
 from paritylab.theory.xor import Neurons, slope, step
 from paritylab.theory.xor_gradients import lemma_c4, linear_gradients, network_gradients
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from paritylab import Curves, curves, plots
+from paritylab.aliases import Floats
 from paritylab.claims import Findings, Lab, Rule, Trial, at_least, at_most, between, claim, computation, rng, size
 from paritylab.claims.intervals import mean
-from paritylab.papers.glasgow2023.common import Floats, Watch, network, tracked, watched
+from paritylab.papers.glasgow2023.common import Watch, network, tracked, watched
 from paritylab.theory import xor
 from paritylab.theory.xor_gradients import active_mean
 from paritylab.theory.xor_phases import Phases, growth_rate

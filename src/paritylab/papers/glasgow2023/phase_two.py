@@ -10,9 +10,10 @@ import numpy as np
 from matplotlib.ticker import NullLocator
 
 from paritylab import plots
+from paritylab.aliases import Floats
 from paritylab.claims import Findings, Lab, Trial, at_least, at_most, between, claim, holds, size
 from paritylab.claims.intervals import mean
-from paritylab.papers.glasgow2023.common import Floats, Watch, tracked, watched
+from paritylab.papers.glasgow2023.common import Watch, tracked, watched
 from paritylab.theory import xor
 from paritylab.theory.xor_phases import Phases
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from paritylab import Protocol, plots
+from paritylab.aliases import Floats
 from paritylab.baselines import kernels
 from paritylab.claims import Findings, Lab, Trial, at_least, at_most, between, claim, computation, holds, rng, size
-from paritylab.papers.glasgow2023.common import Floats, exponent, network, samples, strip_plot
+from paritylab.papers.glasgow2023.common import exponent, network, samples, strip_plot
 from paritylab.running.sweeps import Result
 
 

@@ -11,13 +11,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import erf
 
+from paritylab.aliases import Floats
 from paritylab.errors import require
-
-Floats = NDArray[np.floating[Any]]
-
 
 # --- one step on the output layer (Section 4.1) -------------------------------------------------------------------
 

@@ -1,0 +1,1 @@
+"""The commands that this paper adds to ``paritylab``."""
