@@ -69,6 +69,7 @@ class Lab:
         self.size, self.out, self.seed = size, out, seed
         self.engine, self.threads, self.progress, self.plan = engine, threads, progress, plan
         self.left_out: list[str] = []
+        self._planned = {task.name for task in plan or ()}
         self.engines: set[str] = set()
         self.model_steps = 0
         self.flops = 0.0
@@ -82,8 +83,10 @@ class Lab:
     def get(self, request: Request[A]) -> A:
         """The answer to a request; with a plan, one that is not there lists what is missing and can be passed on."""
         if self.plan is not None and (missing := request.missing(self)):
-            known = {task.name for task in self.plan}
-            self.plan += [task for task in missing if task.name not in known]
+            for task in missing:
+                if task.name not in self._planned:
+                    self._planned.add(task.name)
+                    self.plan.append(task)
             return cast("A", Pending())
         return request.answer(self)
 

@@ -128,7 +128,8 @@ class Pursuit(Request[Race]):
             return unsolved
 
         with contextlib.suppress(Planned):
-            self.strategy(races.enter(self.setups, self.q, self.runs, lab.seed, lab.engine), extend)
+            entries = races.enter(self.setups, self.q, self.runs, lab.seed, lab.engine, check=False)
+            self.strategy(entries, extend)
         return tasks
 
     def answer(self, lab: Lab) -> Race:

@@ -69,7 +69,7 @@ def describe(claim: Claim, out: Path, full: bool) -> dict[str, Any]:
         from paritylab.claims.texts import request_lines, rule_lines, size_lines
 
         row |= {"where": claim.where, "statement": claim.statement, "published": claim.published,
-                "source": claim.source, "sizes": size_lines(claim), "asks": request_lines(claim, "full"),
+                "source": claim.source, "sizes": size_lines(claim), "asks": {size: request_lines(claim, size) for size in ("quick", "full")},
                 "rules": rule_lines(claim), "remark": claim.remark, "first": claim.first}
         row["all_evidence"] = {"shipped": evidence.shipped(claim.id), "local": evidence.local(out, claim.id)}
     return {**row, "verdict": found and found["verdict"], "evidence": found or {}}
@@ -91,7 +91,8 @@ def page(row: dict[str, Any]) -> str:
     """All about one claim."""
     lines = [f"{row['id']}: {row['title']}", f"{row['where']} ({row['kind']})", row["source"]]
     lines += _section("statement", [row["statement"]]) + _section("published", [row["published"]])
-    lines += _section("sizes", row["sizes"]) + _section("asks for, in full", row["asks"])
+    lines += _section("sizes", row["sizes"])
+    lines += _section("asks for, quick", row["asks"]["quick"]) + _section("asks for, full", row["asks"]["full"])
     lines += _section("pass rule", row["rules"]) + _evidence(row["all_evidence"])
     if row["remark"]:
         lines += _section("remark", [row["remark"]])

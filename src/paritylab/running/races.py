@@ -181,13 +181,15 @@ def race(
     return Race(tuple(entries), time.perf_counter() - start)
 
 
-def enter(setups: Sequence[Setup], q: float, runs: int | range, seed: int = 0, engine: str = "auto") -> list[Entry]:
-    """Entries of which nothing is known yet."""
+def enter(
+    setups: Sequence[Setup], q: float, runs: int | range, seed: int = 0, engine: str = "auto", *, check: bool = True
+) -> list[Entry]:
+    """Entries of which nothing is known yet; without ``check`` nobody has tried their functions."""
     numbers = run_numbers(runs, len(setups))
     require(len(numbers) > 0, "a race needs at least one run")
     require(0 <= q <= 100, f"a percentile must be between 0 and 100, not {q:g}")
     setups = [setup.now() for setup in setups]
-    for setup in setups:
+    for setup in {setup.program: setup for setup in setups}.values() if check else ():
         setup.check()
     records = _stopped(np.array(numbers), 0)
     return [Entry(setup, label, seed, records, 0.0, len(records), runs=numbers, q=q)
@@ -258,9 +260,12 @@ def missing(entry: Entry, steps: int, store: RecordStore) -> tuple[Setup, Entry]
     in it, to see what else is certain to be asked for.
     """
     part = _stage(entry.setup, steps)
-    known = _Ledger(entry, part, store).records(part.id, entry.engine, entry.seed)
-    if part.protocol.max_steps <= entry.horizon or np.isin(np.array(entry.runs), known.run).all():
+    if part.protocol.max_steps <= entry.horizon:
         return None
+    if store.root is not None and store.root.is_dir():
+        known = _Ledger(entry, part, store).records(part.id, entry.engine, entry.seed)
+        if np.isin(np.array(entry.runs), known.run).all():
+            return None
     whole = _stage(entry.setup, next(end for end in _stage_ends(entry.setup) if end >= steps))
     return whole, replace(entry, records=_stopped(np.array(entry.runs), whole.protocol.max_steps))
 

@@ -58,7 +58,7 @@ class Card:
 
     @cached_property
     def asks(self) -> list[str]:
-        return self._told(lambda claim: request_lines(claim, "full"))
+        return self._told(lambda claim: request_lines(claim, "quick"))
 
     def _told(self, lines: Callable[[Claim], list[str]]) -> list[str]:
         try:
