@@ -1,202 +1,17 @@
-"""Claims: the registry, verdicts, the Lab, evidence, and the commands that show and try them."""
+"""Evidence of claims, and the commands that show and try them."""
 
 import json
-import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-import paritylab as pl
 from paritylab import papers
-from paritylab.claims import evidence, find, reproduce
-from paritylab.claims.lab import Lab, Planned
-from paritylab.claims.registry import EXECUTABLE, PAPERS, method, registry, remarks
-from paritylab.claims.verdicts import Check, at_least, at_most, between, finite, holds, verdict
+from paritylab.claims import Lab, evidence, reproduce
+from paritylab.claims.registry import registry
 from paritylab.cli import main
-from paritylab.errors import InvalidInput
-from paritylab.running import offload
-from paritylab.running.tasks import Task, from_text, to_text
 from paritylab.storage.kept import KeptWarning
 
 FAST = "barak2022.fig2-left"
-
-
-def setup(n=8, k=2, **protocol):
-    learner = pl.Learner(pl.MLP(10), optimiser=pl.SGD(1.0))
-    return pl.Setup(pl.Parity(n, k), learner, pl.Protocol(eval_size=128, **protocol))
-
-
-# --- the registry -------------------------------------------------------------------------------------------
-
-
-def test_the_registry_holds_every_claim_of_the_four_papers():
-    counts = {paper: sum(claim.paper == paper for claim in registry().values()) for paper in PAPERS}
-    assert counts == {"barak2022": 51, "abbe2024": 40, "glasgow2023": 16, "daniely2020": 16}
-    for claim in registry().values():
-        assert claim.id.startswith(claim.paper + ".")
-        assert claim.kind in ("empirical", "theory", "exact")
-        assert claim.tier in ("minutes", "hours", "gpu")
-        assert claim.cost > 0
-
-
-def test_every_claim_of_an_executable_paper_has_a_method():
-    assert [claim.id for claim in registry().values() if claim.paper in EXECUTABLE and method(claim) is None] == []
-
-
-def test_remarks_are_about_known_claims():
-    assert set(remarks()) <= set(registry())
-
-
-def test_claims_are_found_by_id_and_glob_and_mistakes_are_named():
-    assert [claim.id for claim in find(["barak2022.fig3", "barak2022.fig[38]"])] == ["barak2022.fig3", "barak2022.fig8"]
-    with pytest.raises(InvalidInput, match=r"did you mean 'barak2022\.fig7'"):
-        find(["barak2022.figg7"])
-    with pytest.raises(InvalidInput, match="no claim matches"):
-        find(["nothing.*"])
-
-
-# --- verdicts -----------------------------------------------------------------------------------------------
-
-
-def test_a_verdict_is_reproduced_only_if_every_check_passes_as_stated():
-    passes = at_least("a", 2.0, 1.0)
-    assert verdict([passes]) == "reproduced"
-    assert verdict([passes, at_most("b", 2.0, 1.0)]) == "not reproduced"
-    assert verdict([]) == "inconclusive"
-
-
-def test_what_cannot_be_decided_is_inconclusive():
-    assert verdict([at_least("a", math.nan, 1.0)]) == "inconclusive"
-    assert verdict([holds("a", None)]) == "inconclusive"
-    doubtful = between("a", 0.9, 1.0, 2.0, (0.5, 1.5))
-    assert doubtful.passed is False
-    assert not doubtful.certain
-    assert verdict([doubtful]) == "inconclusive"
-    assert verdict([between("a", 0.5, 1.0, 2.0, (0.4, 0.6))]) == "not reproduced"
-    assert verdict([doubtful, at_least("b", 0.0, 1.0)]) == "not reproduced"
-
-
-def test_an_interval_that_reaches_the_bound_never_helps_a_check_to_pass():
-    assert at_least("a", 1.2, 1.0, (0.8, 1.6)).passed is True
-    assert at_least("a", 0.999, 1.0, (0.8, 1.6)).passed is False
-
-
-def test_numbers_survive_json():
-    assert json.loads(json.dumps([finite(x) for x in (1.5, math.inf, math.nan, None)])) == [1.5, "inf", None, None]
-    assert Check("a", math.inf, "", True, (0.0, math.inf)).to_dict()["interval"] == [0.0, "inf"]
-
-
-# --- the Lab ------------------------------------------------------------------------------------------------
-
-
-def test_a_trial_is_full_only_if_nothing_was_smaller(tmp_path):
-    lab = Lab("standard", tmp_path)
-    assert (lab.pick("n", quick=1, full=3), lab.size_reached) == (3, "full")
-    assert (lab.pick("runs", quick=1, standard=2, full=3), lab.size_reached) == (2, "standard")
-    lab = Lab("standard", tmp_path)
-    lab.leave_out("the Transformer")
-    assert lab.size_reached == "standard"
-    assert lab.parameters == {"left out": ["the Transformer"]}
-    with pytest.raises(InvalidInput, match="unknown size"):
-        Lab("huge", tmp_path)
-
-
-def test_what_was_trained_is_not_trained_again(tmp_path):
-    first, second = Lab("quick", tmp_path), Lab("quick", tmp_path)
-    a, b = (lab.measure(setup(), 20) for lab in (first, second))
-    assert np.array_equal(a.records.t_c, b.records.t_c)
-    assert (first.reused, second.reused) == (0, 20)
-    assert first.flops == second.flops == a.model_steps * 32 * (4 * 8 * 10 + 6 * 10)
-
-
-def test_kept_arrays_come_back_and_a_damaged_file_is_made_anew(tmp_path):
-    lab, made = Lab("quick", tmp_path), []
-
-    def make():
-        made.append(1)
-        return {"x": np.arange(3)}
-
-    for _ in range(2):
-        assert lab.kept("thing", {"n": 1}, make)["x"].tolist() == [0, 1, 2]
-    assert len(made) == 1
-    (path,) = (tmp_path / "kept").glob("*.npz")
-    path.write_bytes(path.read_bytes()[:40])
-    with pytest.warns(KeptWarning, match="is damaged"):
-        assert lab.kept("thing", {"n": 1}, make)["x"].tolist() == [0, 1, 2]
-    assert lab.kept("thing", {"n": 1}, make)["x"].tolist() == [0, 1, 2]
-    assert len(made) == 2
-
-
-@pytest.mark.parametrize("engine", ["jax", "lanes"])
-def test_curves_come_back_from_disk_as_they_were(tmp_path, engine):
-    made = [Lab("quick", tmp_path, engine=engine).curves(setup(), 20, 10, runs=2, weights=True) for _ in range(2)]
-    assert np.array_equal(made[0].accuracy, made[1].accuracy)
-    assert np.array_equal(made[0].weights[0]["w"], made[1].weights[0]["w"])
-    assert made[1].train_accuracy is None
-
-
-def test_a_chain_ends_with_its_first_unsolved_median(tmp_path):
-    hard, easy = setup(20, 5, max_steps=20), setup()
-    results = Lab("quick", tmp_path).chains({"a": [easy, hard, easy], "b": [easy, easy]}, 10)
-    assert {name: len(found) for name, found in results.items()} == {"a": 2, "b": 2}
-
-
-def test_a_chain_with_a_goal_ends_where_it_is_reached(tmp_path):
-    hard, easy = setup(20, 5, max_steps=20), setup()
-    lab = Lab("quick", tmp_path)
-    results = lab.chains({"a": [hard, easy, easy], "b": [hard, hard]}, 10, until=0.2)
-    assert {name: len(found) for name, found in results.items()} == {"a": 2, "b": 2}
-    plan: list[Task] = []
-    more = {"a": [hard, easy, setup(9)], "b": [hard, setup(9)]}
-    with pytest.raises(Planned):
-        Lab("quick", tmp_path, plan=plan).chains(more, 10, until=0.2)
-    assert [(task.chain, task.until) for task in plan] == [("b", 0.2)]  # the other is known to end before
-    assert from_text(to_text(plan)) == plan
-
-
-def test_a_dear_chain_reaches_as_far_as_its_records_or_its_end(tmp_path):
-    hard, easy = setup(20, 5, max_steps=20), setup()
-    lab = Lab("standard", tmp_path)
-    assert lab.reach([easy, hard, setup(9)], 10) == 0
-    lab.measure(easy, 10)
-    assert lab.reach([easy, hard, setup(9)], 10) == 1
-    lab.measure(hard, 10)
-    assert lab.reach([easy, hard, setup(9)], 10) == 3  # nothing is asked for beyond the second
-    assert Lab("full", tmp_path / "empty").reach([easy, hard], 10) == 2
-
-
-# --- work for other machines --------------------------------------------------------------------------------
-
-
-def test_planned_work_done_elsewhere_completes_the_trial(tmp_path, capsys):
-    plan: list[Task] = []
-    curves = {"a": [setup(), setup(20, 5, max_steps=20), setup(9)]}
-    with pytest.raises(Planned):
-        Lab("quick", tmp_path, plan=plan).chains(curves, 10)
-    assert [task.chain for task in plan] == ["a"] * 3
-    there = tmp_path / "there"
-    there.mkdir()
-    assert offload.work(from_text(to_text(plan)), there) == 0
-    assert len(list(there.glob("*.npz"))) == 2  # the chain ended with the second
-    assert main(["merge", str(there), "--out", str(tmp_path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["added"] == 20
-    lab = Lab("quick", tmp_path)
-    assert len(lab.chains(curves, 10)["a"]) == 2
-    assert lab.reused == lab.runs == 20
-
-
-def test_tasks_that_share_programs_or_chains_go_to_one_process():
-    tasks = [Task(setup(n, k), 0, 5, f"k={k}") for n in (8, 9) for k in (2, 3)]
-    tasks.append(Task(setup(10, 2), 0, 5))
-    batches = offload.batches_of(tasks)
-    assert [len(batch) for batch in batches] == [4, 1]
-    assert [task.setup.problem.n for task in batches[0]] == [8, 8, 9, 9]
-
-
-def test_a_file_that_holds_no_tasks_is_refused():
-    with pytest.raises(InvalidInput, match="not a file of tasks"):
-        from_text("[]")
 
 
 # --- evidence and commands ----------------------------------------------------------------------------------
@@ -253,7 +68,7 @@ def test_claims_are_listed_as_json(package, capsys):
     document = json.loads(capsys.readouterr().out)
     assert len(document["claims"]) == 51
     assert document["claims"][0]["verdict"] is None
-    assert {"id", "paper", "kind", "tier", "verdict", "evidence"} <= set(document["claims"][0])
+    assert {"id", "paper", "kind", "verdict", "evidence"} <= set(document["claims"][0])
 
 
 def test_reproduce_and_show_one_claim(package, capsys):
@@ -264,11 +79,20 @@ def test_reproduce_and_show_one_claim(package, capsys):
     assert main(["claims", "show", FAST, *out]) == 0
     page = capsys.readouterr().out
     assert "pass rule:" in page
+    assert "papers/barak2022/distributions.py:" in page
     assert f"{result['verdict']} (quick, local" in page
 
 
+def test_the_first_setup_and_rule_are_history_that_can_be_shown(capsys):
+    assert main(["claims", "show", "barak2022.fig11", "--first"]) == 0
+    page = capsys.readouterr().out
+    assert "as first written down" in page
+    assert "500 draws" in page
+
+
 @pytest.mark.parametrize("arguments", [
-    ["claims", "show"], ["claims", "tell", "x"], ["claims", "--paper", "smith1999"], ["claims", "show", "nothing"],
+    ["claims", "--first"], ["claims", "show"], ["claims", "tell", "x"],
+    ["claims", "--paper", "smith1999"], ["claims", "show", "nothing"],
     ["reproduce"], ["reproduce", "nothing"], ["reproduce", FAST, "--quick", "--full"],
     ["reproduce", FAST, "--engine", "abacus"],
     ["reproduce", FAST, "--seed", "-1"], ["reproduce", FAST, "--threads", "0"], ["merge", "nowhere"],

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from paritylab.claims.lab import Lab as Lab
-    from paritylab.claims.papers import Claim as Claim
-    from paritylab.claims.papers import Paper as Paper
-    from paritylab.claims.papers import papers as papers
+    from paritylab.claims.library import Claim as Claim
+    from paritylab.claims.library import Paper as Paper
+    from paritylab.claims.library import papers as papers
     from paritylab.claims.registry import find as find
     from paritylab.claims.reproduction import Reproduction as Reproduction
     from paritylab.claims.reproduction import reproduce as reproduce
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "paritylab.claims.lab": ("Lab",),
-    "paritylab.claims.papers": ("Claim", "Paper", "papers"),
+    "paritylab.claims.library": ("Claim", "Paper", "papers"),
     "paritylab.claims.registry": ("find",),
     "paritylab.claims.reproduction": ("Reproduction", "reproduce"),
     "paritylab.claims.rules": ("Rule", "at_least", "at_most", "between", "holds", "significant"),

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from paritylab.claims.papers import paper
+from paritylab.claims.library import paper
 from paritylab.claims.rules import SIZES
 from paritylab.errors import InvalidInput, require
 from paritylab.storage.files import write_atomically

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from paritylab.claims import evidence
-from paritylab.claims.papers import Claim
+from paritylab.claims.library import Claim
 from paritylab.claims.verdicts import INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED
 
 HEAD = """# What was reproduced

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Sequence
 
-from paritylab.claims.papers import Claim, papers
+from paritylab.claims.library import Claim, papers
 from paritylab.errors import InvalidInput, unknown
 
 

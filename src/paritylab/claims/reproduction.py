@@ -17,7 +17,7 @@ from typing import Any, cast
 from paritylab import __version__
 from paritylab.claims import evidence
 from paritylab.claims.lab import Lab
-from paritylab.claims.papers import Claim
+from paritylab.claims.library import Claim
 from paritylab.claims.registry import find
 from paritylab.claims.requests import Planned
 from paritylab.claims.rules import Size

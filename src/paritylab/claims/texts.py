@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from paritylab.claims.papers import Claim
+from paritylab.claims.library import Claim
 from paritylab.claims.reproduction import plan
 from paritylab.claims.rules import SIZES, Size
 from paritylab.claims.trial import size

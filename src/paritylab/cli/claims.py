@@ -30,7 +30,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from paritylab.claims.papers import paper
+    from paritylab.claims.library import paper
     from paritylab.claims.registry import find, registry
 
     if options.show:
@@ -69,7 +69,8 @@ def describe(claim: Claim, out: Path, full: bool) -> dict[str, Any]:
         from paritylab.claims.texts import request_lines, rule_lines, size_lines
 
         row |= {"where": claim.where, "statement": claim.statement, "published": claim.published,
-                "source": claim.source, "sizes": size_lines(claim), "asks": {size: request_lines(claim, size) for size in ("quick", "full")},
+                "source": claim.source, "sizes": size_lines(claim),
+                "asks": {"quick": request_lines(claim, "quick"), "full": request_lines(claim, "full")},
                 "rules": rule_lines(claim), "remark": claim.remark, "first": claim.first}
         row["all_evidence"] = {"shipped": evidence.shipped(claim.id), "local": evidence.local(out, claim.id)}
     return {**row, "verdict": found and found["verdict"], "evidence": found or {}}

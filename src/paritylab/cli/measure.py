@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paritylab.cli.crews import add_crew, hired, shows_script
 from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
 from paritylab.errors import InvalidInput, require, unknown
+
+if TYPE_CHECKING:
+    from paritylab import Parity
 
 NETWORKS = ("mlp", "neuron", "polynet", "disjoint-polynet", "transformer")
 OPTIMISERS = ("sgd", "adam", "sign-sgd")
@@ -46,11 +49,14 @@ def add_problem_and_learner(parser: Parser, several: bool = True) -> None:
     problem.add_argument("--n", type=count, default=30, help="number of inputs")
     problem.add_argument("--k", type=count, default=None, help="size of the support (3 unless --support is given)")
     problem.add_argument("--support", type=count, nargs="+", metavar="J", help="the support itself, from 0")
+    problem.add_argument("--leak", type=float, metavar="P", help="inputs that show the support with this probability")
+    problem.add_argument("--term", action="append", metavar="C:J,J", help="a parity with its coefficient, such as"
+                         " 0.5:0,1; several are added up")
     problem.add_argument("--noise", type=float, default=0.0, help="probability that a label is flipped")
     problem.add_argument("--sample", type=count, metavar="M", help="size of a finite training sample")
     problem.add_argument("--replacement", action="store_true", help="draw from the sample with replacement")
     learner = parser.add_argument_group("learner")
-    learner.add_argument("--setting", metavar="PAPER:NAME", help="a paper's learner by name, such as barak2022:iv")
+    learner.add_argument("--setting", metavar="PAPER:NAME", help="a paper's learner by name")
     learner.add_argument("--network", default=None, help=f"one of {', '.join(NETWORKS)} (mlp unless said)")
     learner.add_argument("--width", type=count, nargs="+", help="hidden widths of an MLP (10 unless said)")
     learner.add_argument("--degree", type=count, help="degree of a PolyNet (k unless said)")
@@ -62,7 +68,7 @@ def add_problem_and_learner(parser: Parser, several: bool = True) -> None:
                          help="learning rates; several are compared" if several else "learning rate")
     learner.add_argument("--schedule", default="constant", help="linear:T, cosine:T, inverse-sqrt:T, steps:...")
     learner.add_argument("--weight-decay", type=float, default=0.0, help="weight decay (SGD)")
-    learner.add_argument("--decay-form", default="coupled", help="coupled (as PyTorch) or plain (barak2022, eq. 3)")
+    learner.add_argument("--decay-form", default="coupled", help="coupled (as PyTorch) or plain: (1 - decay) theta")
     learner.add_argument("--gradient-noise", type=float, default=0.0, help="standard deviation added to gradients")
     learner.add_argument("--batch", type=count, default=32, help="batch size")
 
@@ -129,12 +135,9 @@ def rank(result: Any) -> tuple[float, ...]:
 
 def make_setup(options: argparse.Namespace, lr: float) -> Any:
     """The Setup that the options describe, at one learning rate."""
-    from paritylab import Learner, Parity, Protocol, Setup
+    from paritylab import Learner, Protocol, Setup
 
-    k = options.k if options.k is not None or options.support else 3
-    problem = Parity(
-        options.n, k, options.support, options.noise, options.sample, options.replacement
-    )
+    problem = make_problem(options)
     protocol = Protocol(
         options.max_steps,
         options.eval_every,
@@ -151,19 +154,47 @@ def make_setup(options: argparse.Namespace, lr: float) -> Any:
     return Setup(problem, learner, protocol)
 
 
+def make_problem(options: argparse.Namespace) -> Parity:
+    """A Parity; leaky, or a sum of several, if the options say so."""
+    from paritylab import LeakyParity, Parity, Polynomial
+
+    given = {"noise": options.noise, "sample": options.sample, "replacement": options.replacement}
+    if options.term:
+        require(options.leak is None, "say --leak or --term, not both")
+        require(options.k is None and not options.support, "--term has its own supports; leave out --k and --support")
+        return Polynomial(options.n, terms=[term(text) for text in options.term], **given)
+    given |= {"k": options.k if options.k is not None or options.support else 3, "support": options.support}
+    return Parity(options.n, **given) if options.leak is None else LeakyParity(options.n, leak=options.leak, **given)
+
+
+def term(text: str) -> tuple[float, list[int]]:
+    """A coefficient and a support.
+
+    >>> term("0.5:0,1,2")
+    (0.5, [0, 1, 2])
+    """
+    coefficient, _, support = text.partition(":")
+    try:
+        return float(coefficient), [int(place) for place in support.split(",") if place.strip()]
+    except ValueError:
+        raise InvalidInput(f"--term must be COEFFICIENT:J,J,... such as 0.5:0,1, not {text!r}") from None
+
+
 def from_setting(options: argparse.Namespace, k: int, lr: float) -> Any:
     from dataclasses import replace
 
-    from paritylab.papers.barak2022 import settings
+    from paritylab import Adam
+    from paritylab.claims.library import papers
 
     for name in ("network", "width", "degree", "activation", "optimiser"):
         require(getattr(options, name) is None, f"--setting fixes the network and optimiser; leave out --{name}")
+    known = {paper.id: part for paper in papers().values() if (part := paper.part("settings"))}
     paper, colon, name = options.setting.partition(":")
-    if paper != "barak2022" or not colon:
-        raise InvalidInput(f"--setting must be barak2022:NAME with NAME in {', '.join(settings.BARAK2022)},"
-                           f" not {options.setting!r}")
-    learner = settings.barak2022(name, k, lr, options.batch)
-    optimiser = make_optimiser(options, lr, kind="adam" if name == "*iii" else "sgd")
+    if paper not in known or not colon:
+        allowed = "; ".join(f"{each}:NAME with NAME in {', '.join(part.NAMES)}" for each, part in known.items())
+        raise InvalidInput(f"--setting must be {allowed}, not {options.setting!r}")
+    learner = known[paper].learner(name, k, lr, options.batch)
+    optimiser = make_optimiser(options, lr, kind="adam" if isinstance(learner.optimiser, Adam) else "sgd")
     return replace(learner, init=options.init, loss=options.loss, optimiser=optimiser)
 
 

@@ -23,7 +23,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from paritylab.claims.papers import papers
+    from paritylab.claims.library import papers
     from paritylab.site import build, watch
 
     if options.record:

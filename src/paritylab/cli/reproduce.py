@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> None:
 
 def able(claims: Sequence[Claim]) -> list[Claim]:
     """The claims whose code can be loaded; what is wrong with others is said, or raised where there are no more."""
-    from paritylab.claims.papers import PaperWarning
+    from paritylab.claims.library import PaperWarning
 
     found: list[Claim] = []
     for claim in claims:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from paritylab.claims.papers import papers
+from paritylab.claims.library import papers
 from paritylab.site import content, documents, formulas, pages, reference
 from paritylab.site.content import Card
 from paritylab.storage.files import write_atomically

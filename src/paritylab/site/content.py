@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from paritylab.claims import evidence
-from paritylab.claims.papers import Claim
+from paritylab.claims.library import Claim
 from paritylab.claims.registry import registry
 from paritylab.claims.rules import SIZES
 from paritylab.claims.texts import request_lines, rule_lines, size_lines

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paritylab.claims.papers import Paper, papers
+from paritylab.claims.library import Paper, papers
 from paritylab.claims.verdicts import INCONCLUSIVE, NOT_REPRODUCED
 from paritylab.site import content, watch
 from paritylab.site.content import Card

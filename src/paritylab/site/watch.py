@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paritylab.claims.papers import papers
+from paritylab.claims.library import papers
 from paritylab.storage.files import write_atomically
 
 if TYPE_CHECKING:

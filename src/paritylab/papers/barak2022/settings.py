@@ -32,6 +32,8 @@ BARAK2022: dict[str, Callable[[int], Any]] = {
 }
 """The 18 settings of barak2022, Appendix D.2: a network for each degree k."""
 
+NAMES = tuple(BARAK2022)
+
 
 def barak2022(setting: str, k: int, lr: float = 0.1, batch: int = 32) -> Learner:
     """The Learner of one of barak2022's settings (i)-(xv), (*i)-(*iii).
@@ -46,3 +48,7 @@ def barak2022(setting: str, k: int, lr: float = 0.1, batch: int = 32) -> Learner
     require(k >= 1, f"the settings of barak2022 need k of at least 1, not {k}")
     optimiser = Adam(lr) if setting == "*iii" else SGD(lr)
     return Learner(BARAK2022[setting](k), optimiser=optimiser, batch=batch)
+
+
+learner = barak2022
+"""What ``paritylab measure --setting barak2022:NAME`` asks for."""

@@ -1,0 +1,1 @@
+"""me2025: a skeleton paper of two claims."""

@@ -1,0 +1,72 @@
+"""How the code is laid out: packages without cycles, small modules, and nothing outside a paper that names it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import paritylab
+from paritylab.claims import papers
+
+ROOT = Path(paritylab.__file__).parent
+MODULES = sorted(ROOT.rglob("*.py"))
+MOST_LINES = 400
+
+
+def trees() -> Iterator[tuple[Path, ast.Module]]:
+    for path in MODULES:
+        yield path.relative_to(ROOT), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def for_types_only(tree: ast.Module) -> set[ast.AST]:
+    conditions = [node for node in ast.walk(tree) if isinstance(node, ast.If)]
+    return {inner for node in conditions if ast.unparse(node.test) == "TYPE_CHECKING" for inner in ast.walk(node)}
+
+
+def test_no_import_cycle_between_packages():
+    """Imports within functions count; imports for types alone do not. The names that ``paritylab`` passes on do not
+    lead back: they stand for the package's users."""
+    packages = {path.name for path in ROOT.iterdir() if (path / "__init__.py").is_file()}
+    packages |= {path.stem for path in ROOT.glob("*.py") if not path.stem.startswith("__")}
+    graph: dict[str, set[str]] = {}
+    for path, tree in trees():
+        own = path.parts[0].removesuffix(".py")
+        types = for_types_only(tree)
+        for node in ast.walk(tree):
+            if own == "__init__" or not isinstance(node, ast.ImportFrom) or node in types:
+                continue
+            words = (node.module or "").split(".")
+            if words[0] != "paritylab":
+                continue
+            found = {words[1]} if len(words) > 1 else {alias.name for alias in node.names}
+            graph.setdefault(own, set()).update((found & packages) - {own})
+    list(TopologicalSorter(graph).static_order())  # raises CycleError
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_modules_are_short(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
+def test_nothing_outside_a_paper_names_it():
+    """Neither imports nor names nor strings; docstrings may cite. ``paritylab`` itself has two old public names."""
+    names = [paper for paper in papers() if papers()[paper].place.package.startswith("paritylab.")]
+    assert len(names) == 4
+    wrong = []
+    for path, tree in trees():
+        if path.parts[0] == "papers" or path == Path("__init__.py"):
+            continue
+        texts = {node.body[0].value for node in ast.walk(tree)
+                 if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and node.body
+                 and isinstance(node.body[0], ast.Expr)}
+        for node in ast.walk(tree):
+            said = [node.value] if isinstance(node, ast.Constant) and node not in texts else []
+            said += [node.module] if isinstance(node, ast.ImportFrom) else []
+            said += [getattr(node, name, None) for name in ("id", "attr", "name")]
+            wrong += [f"{path}:{getattr(node, 'lineno', 0)} {name}" for name in names
+                      if any(isinstance(text, str) and name in text for text in said)]
+    assert wrong == []
