@@ -7,7 +7,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*)
 # The engine and BLAS choose their own threads; more test processes than cores only slow each other down.
 WORKERS ?= 2
 
-.PHONY: setup demo test test-long soak slurm sanitize arm lint bench wheel clean
+.PHONY: setup demo test test-long soak slurm sanitize arm docs lint bench wheel clean
 setup: $(READY)
 
 $(VENV)/made:
@@ -29,7 +29,7 @@ test: $(READY)
 test-long: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) -m long
 
-# Faults of every kind for an hour; docs/reliability.md shows the counts.
+# Faults of every kind for an hour; docs/explanation/reliability.md shows the counts.
 SECONDS ?= 3600
 SEED ?= 0
 soak: $(READY)
@@ -50,6 +50,11 @@ sanitize: $(READY)
 arm: $(READY)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt ziglang
 	PYTHONPATH=tests $(BIN)/python -m arm.compare
+
+# The pages of docs/reference that are made from the code and from the shipped evidence.
+docs: $(READY)
+	$(BIN)/python tools/reference.py
+	$(BIN)/python -m paritylab claims --markdown > docs/reference/reproduction.md
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -2,7 +2,7 @@
  *
  * It uses one thread, no files and no exceptions. What cannot be trained is refused with a line of text, and nothing is
  * changed then; only memory that cannot be had ends the process. Pointers are read during the call and not kept.
- * A run follows the rules of docs/engines.md, so its record is that of paritylab's engine `lanes`.
+ * A run follows the rules of docs/explanation/engines.md, so its record is that of paritylab's engine `lanes`.
  */
 #ifndef PARITYLAB_H
 #define PARITYLAB_H

@@ -243,7 +243,7 @@ def test_errors_are_one_line():
 
 
 def test_the_table_of_the_theory_page():
-    page = Path(__file__).parents[1] / "docs" / "theory" / "alignment.md"
+    page = Path(__file__).parents[1] / "docs" / "explanation" / "theory" / "alignment.md"
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.read_text().splitlines() if "| `" in line]
     table = [row for row in rows if not row[1].isdigit()]
     assert len(table) == 15

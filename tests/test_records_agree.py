@@ -26,7 +26,7 @@ few = settings(max_examples=20, deadline=None, derandomize=True, database=None,
 
 
 def assert_consistent(setup: pl.Setup, records: Records, params=None) -> None:
-    """What docs/engines.md says of a check, of the one that ended each run."""
+    """What docs/explanation/engines.md says of a check, of the one that ended each run."""
     protocol = setup.protocol
     errors = np.rint(protocol.eval_size * (1 - records.accuracy.astype(np.float64)))
     passed = errors <= protocol.allowed_errors

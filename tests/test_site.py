@@ -150,8 +150,8 @@ def test_mathematics_is_drawn_by_the_browser_itself(site):
     for document in documents.documents({}):
         assert "$$" not in document.body
         assert "merror" not in document.body
-    assert "<math" in site["docs/theory/alignment.html"].decode()
-    assert "\N{MATHEMATICAL DOUBLE-STRUCK CAPITAL E}" in site["docs/theory/alignment.html"].decode()
+    assert "<math" in site["docs/explanation/theory/alignment.html"].decode()
+    assert "\N{MATHEMATICAL DOUBLE-STRUCK CAPITAL E}" in site["docs/explanation/theory/alignment.html"].decode()
 
 
 def test_pages_with_formulas_and_no_others_bring_the_font_which_has_its_licence(site, pages):

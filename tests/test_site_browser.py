@@ -23,11 +23,11 @@ AXE = (Path(__file__).parent / "vendor" / "axe" / "axe.min.js").read_text(encodi
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync")
 PAGES = ("index.html", "barak2022.html", "abbe2024.html", "glasgow2023.html", "daniely2020.html", "figure7.html",
-         "alignment.html", "watch.html", "results.html", "docs/index.html", "docs/tutorial.html", "docs/reference.html",
-         "docs/errata.html", "docs/reproduction.html", "docs/theory/alignment.html", "docs/theory/leaky.html",
-         "docs/engines.html", "docs/performance.html", "source/papers/barak2022/table.html")
-WITH_FORMULAS = ("docs/theory/alignment.html", "docs/theory/leaky.html")
-IN_BOTH = ("index.html", "barak2022.html", "figure7.html", "alignment.html", "watch.html", "docs/errata.html")
+         "alignment.html", "watch.html", "results.html", "docs/index.html", "docs/tutorial.html", "docs/reference/api.html",
+         "docs/reference/errata.html", "docs/reference/reproduction.html", "docs/explanation/theory/alignment.html", "docs/explanation/theory/leaky.html",
+         "docs/explanation/engines.html", "docs/explanation/performance.html", "source/papers/barak2022/table.html")
+WITH_FORMULAS = ("docs/explanation/theory/alignment.html", "docs/explanation/theory/leaky.html")
+IN_BOTH = ("index.html", "barak2022.html", "figure7.html", "alignment.html", "watch.html", "docs/reference/errata.html")
 
 
 def chromium():
@@ -190,7 +190,7 @@ def test_pages_fit_and_formulas_look_the_same_whatever_fonts_there_are(page, lau
 
 
 def test_wide_formulas_scroll_in_their_own_boxes_also_by_keyboard(page, root):
-    visit(page, root, "docs/theory/alignment.html")
+    visit(page, root, "docs/explanation/theory/alignment.html")
     assert page.evaluate("document.querySelectorAll('.formula[tabindex]').length") == 0
     page.add_style_tag(content="article { font-size: 2.5rem; }")
     page.set_viewport_size({"width": 360, "height": 900})
@@ -342,7 +342,7 @@ def test_the_live_page_shows_a_sweep(page, tmp_path):
             for name in ("vanished", "odd"):
                 (path.parent / f"{name}.json").unlink()
         page.wait_for_selector("#state:has-text('Nothing is training')")
-        page.goto(f"http://127.0.0.1:{server.server_address[1]}/docs/theory/leaky.html")
+        page.goto(f"http://127.0.0.1:{server.server_address[1]}/docs/explanation/theory/leaky.html")
         assert page.evaluate("document.fonts.ready.then(fonts => [...fonts].map(font => font.status))") == ["loaded"]
     finally:
         server.shutdown()

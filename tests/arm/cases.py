@@ -55,7 +55,7 @@ def factors(steps: int) -> Factors:
 
 
 def _w1(count: int) -> Case:
-    """The work of docs/performance.md, with its own start weights, as the engine hands it to the kernel."""
+    """The work of docs/explanation/performance.md, with its own start weights, as the engine hands it to the kernel."""
     setup = pl.Setup(pl.Parity(30, 3), pl.Learner(optimiser=pl.SGD(1.0)), pl.Protocol(2000, eval_size=128))
     rows = Queue([Job(setup, 0, np.arange(count))]).take(count)
     hidden, output = initial_params(setup.program, rows.key)

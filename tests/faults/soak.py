@@ -2,7 +2,7 @@
 
     make soak                       an hour, and at least 200 kills; the counts go into docs/data/reliability.json
     make soak SECONDS=600
-    python -m faults.soak --markdown    (with tests/ in PYTHONPATH) put them into docs/reliability.md
+    python -m faults.soak --markdown    (with tests/ in PYTHONPATH) put them into docs/explanation/reliability.md
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from faults.bench import ENGINE, Bench, Outcome
 import paritylab
 
 ROOT = Path(__file__).parents[2]
-COUNTS, PAGE = ROOT / "docs" / "data" / "reliability.json", ROOT / "docs" / "reliability.md"
+COUNTS, PAGE = ROOT / "docs" / "data" / "reliability.json", ROOT / "docs" / "explanation" / "reliability.md"
 MARKERS = "<!-- counts: written by tests/faults/soak.py --markdown -->", "<!-- end of counts -->"
 KILLS = "the command is killed", "the command is killed, with two workers"
 

@@ -66,7 +66,8 @@ class Lab:
         if engine not in names():
             raise unknown("engine", engine, names())
         require(threads is None or threads >= 1, f"threads must be at least 1, not {threads}")
-        self.size, self.out, self.seed = size, out, seed
+        self.size: Size = size
+        self.out, self.seed = out, seed
         self.engine, self.threads, self.progress, self.plan = engine, threads, progress, plan
         self.left_out: list[str] = []
         self._planned = {task.name for task in plan or ()}

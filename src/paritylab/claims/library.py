@@ -170,7 +170,8 @@ def _open(place: Place) -> Paper:
     for name in about:
         if name not in FIELDS:
             raise unknown("field of paper.toml", name, FIELDS)
-    return Paper(place=place, **about | {"headlines": tuple(about["headlines"])})
+    headlines: tuple[str, ...] = tuple(about.pop("headlines"))
+    return Paper(place=place, headlines=headlines, **about)
 
 
 def _read(path: Path, name: str, needed: bool = False) -> dict[str, Any]:

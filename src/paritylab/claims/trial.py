@@ -95,7 +95,8 @@ class Trial:
         if size not in SIZES:
             raise unknown("size", size, SIZES)
         require(0 <= seed < 2**32, f"seed must be in 0..2^32-1, not {seed}")
-        self.size, self.seed = size, seed
+        self.size: Size = size
+        self.seed = seed
 
     def work(self, lab: Lab) -> Any:
         """Ask for everything that takes long, and return what came of it."""

@@ -25,7 +25,8 @@ def add(commands: Any) -> None:
     parser.add_argument("show", nargs="*", metavar="show ID", help="show these claims in full (globs are allowed)")
     parser.add_argument("--paper", help="only this paper's claims")
     parser.add_argument("--first", action="store_true", help="with show: the first setup and rule, before any trial")
-    parser.add_argument("--markdown", action="store_true", help="a page of shipped evidence, as docs/reproduction.md")
+    parser.add_argument("--markdown", action="store_true", help="a page of shipped evidence"
+                        " (docs/reference/reproduction.md)")
     add_common(parser, run)
 
 

@@ -28,9 +28,8 @@ def run(options: argparse.Namespace) -> None:
 
     if options.record:
         for paper in papers().values():
-            part = paper.part("site")
-            for path in part.record() if hasattr(part, "record") else ():
-                print(path, file=sys.stderr)
+            if record := getattr(paper.part("site"), "record", None):
+                print(*record(), sep="\n", file=sys.stderr)
         for path, recording in watch.recordings():
             print(watch.record(recording, path), file=sys.stderr)
     start = time.perf_counter()

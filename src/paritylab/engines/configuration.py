@@ -72,7 +72,7 @@ class Configuration:
             rates=rates + rates[-1:] * (len(widths) + 1 - len(rates)),
             decay_coupled=0.0 if plain else float(optimiser.weight_decay),
             decay_plain=float(optimiser.weight_decay) if plain else 0.0,
-            sample=problem.sample or 0,
+            sample=problem.examples,
             replacement=problem.replacement,
             eval_every=protocol.eval_every,
             eval_size=protocol.eval_size,

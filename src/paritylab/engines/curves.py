@@ -265,7 +265,7 @@ def _stepper(program: Setup, reported: Setup, slots: int, train: bool, stop: flo
         state = moves.by(state, updates)
         totals = {"": evaluation.totals(state)} | ({"train_": evaluation.train_totals(state)} if train else {})
         if stop is not None:
-            below = totals["train_"][1] < stop * program.problem.sample
+            below = totals["train_"][1] < stop * program.problem.examples
             state = state._replace(status=jnp.where(below, CENSORED, state.status))
         return state, jax.vmap(all_finite)(state.params), totals
 
@@ -282,7 +282,7 @@ def _on_jax(program: Setup, jobs: list[Job], recording: Recording, show: Callabl
     slots = min(runs, default_slots(program, runs))
     train = recording.trains(program)
     _, fresh, step = current(_stepper, [program, recording.reported(program)], slots, train, recording.stop)
-    sizes = {"": program.protocol.eval_size} | ({"train_": program.problem.sample} if train else {})
+    sizes = {"": program.protocol.eval_size} | ({"train_": program.problem.examples} if train else {})
     series = {prefix + name: np.full((runs, len(points)), np.nan)
               for prefix in sizes for name in ("accuracy", "loss")}
     shapes = _shapes(jobs[0].setup) if recording.weights else None

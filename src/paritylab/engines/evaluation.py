@@ -83,7 +83,7 @@ class Evaluation:
 
     def train_totals(self, slots: Any) -> tuple[Any, Any]:
         """Errors and summed loss of each slot over its finite training sample, with the labels it trains on."""
-        size = self._program.problem.sample
+        size = self._program.problem.examples
 
         def errors(slot: Any, block: Any) -> tuple[Any, Any]:
             index = block * BLOCK + jnp.arange(BLOCK)

@@ -88,7 +88,7 @@ def make_orders(program: Setup, updates: int) -> Callable[[Any, Any], Any]:
     for each pass over the sample.
     """
     problem, batch = program.problem, program.learner.batch
-    m = problem.sample
+    m = problem.examples
 
     def online(key: Any, step: Any) -> Any:
         return ()

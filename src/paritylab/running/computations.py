@@ -39,7 +39,7 @@ def named(name: str) -> Computation:
     module, _, function = name.partition(":")
     for place in places():
         if module.startswith(f"{place.package}."):
-            found = getattr(place.load(module.removeprefix(f"{place.package}.")), function, None)
+            found: Any = getattr(place.load(module.removeprefix(f"{place.package}.")), function, None)
             if _is_computation(found):
                 return found
             raise InvalidInput(f"{place.name} has no computation {name!r} here; is it of the same version?")

@@ -69,8 +69,10 @@ def _groups(tasks: Sequence[KeptTask]) -> list[list[KeptTask]]:
     """Those that are made together: nothing is gained by it on a CPU, so there each is kept when it is done."""
     groups: dict[object, list[KeptTask]] = {}
     for task in tasks:
-        together = isinstance(task, CurveTask) and jax.default_backend() != "cpu"
-        groups.setdefault((task.how, stepping(task.setup), task.seed) if together else task, []).append(task)
+        alike: object = task
+        if isinstance(task, CurveTask) and jax.default_backend() != "cpu":
+            alike = task.how, stepping(task.setup), task.seed
+        groups.setdefault(alike, []).append(task)
     return list(groups.values())
 
 

@@ -32,7 +32,7 @@ FLUSH_SECONDS = 2.0
 FLUSH_RECORDS = 100_000
 LONG_SECONDS = 60.0
 RUN_BYTES = 265
-"""What a run takes at the peak of a sweep; 82 of them are its Record, and stay (docs/reliability.md)."""
+"""What a run takes at the peak of a sweep; 82 of them are its Record, and stay (docs/explanation/reliability.md)."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -123,5 +123,6 @@ def _documents(site: Site, cards: list[Card]) -> None:
         for image in document.images:
             if (path := documents.directory() / image).is_file():
                 site.files[f"docs/{image}"] = path.read_bytes()
-    site.page("docs/reference.html", "reference", "API reference", sections=reference.sections(), documents=found)
+    site.page(f"docs/{documents.API}.html", "reference", "API reference", sections=reference.sections(),
+              documents=found)
     site.page("docs/index.html", "documents", "Documentation", documents=found)

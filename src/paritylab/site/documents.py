@@ -11,8 +11,10 @@ from typing import Any
 
 from paritylab.site.formulas import mathml
 
-FIRST = ("tutorial", "reproduction", "errata", "engines", "performance", "atlas")
-"""The pages that are listed before the others."""
+PARTS = {"": "Tutorial", "how-to": "How to", "reference": "Reference", "explanation": "Explanation"}
+"""The folders of ``docs/``, by purpose."""
+API = "reference/api"
+"""The page that the site makes by itself, with more to it than Markdown has."""
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -26,6 +28,8 @@ class Document:
     title: str
     lead: str
     """The first paragraph as plain text, shortened."""
+    part: str
+    """What it is for: a title of ``PARTS``."""
     body: str
     """HTML without the first heading."""
     images: tuple[str, ...]
@@ -42,8 +46,17 @@ def documents(claims: Mapping[str, str]) -> list[Document]:
     """All pages; ``claims`` says for each claim's id which page of the site shows it."""
     root = directory()
     names = [path.relative_to(root).with_suffix("").as_posix() for path in root.rglob("*.md")]
-    order = sorted(names, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name))
-    return [_read(root, name, claims) for name in order]
+    folders = list(PARTS)
+    order = sorted(names, key=lambda name: (folders.index(_folder(name)), name))
+    return [_read(root, name, claims) for name in order if name != API]
+
+
+def _folder(name: str) -> str:
+    """
+    >>> _folder("tutorial"), _folder("explanation/theory/xor")
+    ('', 'explanation')
+    """
+    return name.partition("/")[0] if "/" in name else ""
 
 
 def _read(root: Path, name: str, claims: Mapping[str, str]) -> Document:
@@ -57,7 +70,7 @@ def _read(root: Path, name: str, claims: Mapping[str, str]) -> Document:
         title, tokens = tokens[1].content, tokens[3:]
     lead = next((tokens[i + 1].content for i, token in enumerate(tokens) if token.type == "paragraph_open"), "")
     body = _together(parser.renderer.render(tokens, parser.options, {}))
-    return Document(name, title, _shorten(lead), body, tuple(images))
+    return Document(name, title, _shorten(lead), PARTS[_folder(name)], body, tuple(images))
 
 
 def _shorten(text: str, most: int = 200) -> str:

@@ -85,7 +85,7 @@ def _panel(recording: Recording, label: str, setup: Setup, curves: Any) -> dict[
     import numpy as np
 
     path = np.swapaxes(np.asarray(curves.weights[0]["w"][0], np.float64), 1, 2)  # (points, neurons, n)
-    support = [int(i) for i in setup.problem.support]
+    support = [int(i) for i in setup.problem.support or ()]
     shown = path[:, :NEURONS]
     scale = float(np.abs(shown).max())
     codes = np.round(shown / scale * 127).astype(np.int8)

@@ -1,7 +1,7 @@
 """How fast the gradient alignment of a threshold unit with the full parity decays with the dimension.
 
 GAL(d) = E_w (E_x x_1...x_d 1[w.x >= 0])^2 for i.i.d. weights and odd d (eq. 10 of Abbe et al.) is of order
-exp(-c d) / d with c = -ln[(1 - inf phi)/2], phi(u) = E cos(uw). Derivations: docs/theory/alignment.md.
+exp(-c d) / d with c = -ln[(1 - inf phi)/2], phi(u) = E cos(uw). Derivations: docs/explanation/theory/alignment.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The alignment of weights that are a sign plus independent noise: its scaling law, and bounds for every d.
 
 GAL(sigma, d) = E_w (E_x x_1...x_d 1[w.x >= 0])^2, odd d, w_j a sign plus noise of standard deviation sigma. Proofs:
-docs/theory/alignment.md.
+docs/explanation/theory/alignment.md.
 """
 
 from __future__ import annotations

@@ -328,7 +328,7 @@ def exponential(found: Curve, low: int) -> Fit:
 def network(d: int, a: int, variance: float) -> float:
     """ln(GAL/P) of one unit of Theorem 8's network on the parity of d - a inputs, P = d + 2."""
     bias = f"gaussian:{math.sqrt(variance):g}"
-    found = alignment("gaussian", d, d - a, "network", bias, width=1, scale="fan-in")
+    found = alignment("gaussian", d, d - a, unit="network", bias=bias, width=1, scale="fan-in")
     return found.log - math.log(d + 2)
 
 

@@ -166,7 +166,7 @@ class SparseParity(Trial):
                   for (_, sample), value in means.items())
         spread = max(needed.values()) - min(needed.values()) if all(map(math.isfinite, needed.values())) else math.nan
         values = {f"log10 N at accuracy 0.75, {named(each)}": value for each, value in needed.items()}
-        return Findings([self.sizes_agree(spread), self.laws_agree(off)], tidy(found), values)
+        return Findings([self.sizes_agree(float(spread)), self.laws_agree(float(off))], tidy(found), values)
 
     def draw(self, got: list[Curves]) -> Any:
         return by_size(dict(zip(self.cases, got, strict=True)))

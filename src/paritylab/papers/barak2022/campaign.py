@@ -289,7 +289,7 @@ def luck_plot(cells: pl.DataFrame) -> Any:
 
 def published() -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables of the campaign that the package ships: ``Campaign.cells`` and ``Campaign.times``."""
-    data = resources.files(__package__)
+    data = resources.files("paritylab.papers.barak2022")
     names = ("campaign.parquet", "campaign_times.parquet")
     cells, times = (pl.read_parquet(io.BytesIO(data.joinpath(name).read_bytes())) for name in names)
     return cells, times

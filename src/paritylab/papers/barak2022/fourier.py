@@ -70,7 +70,7 @@ class RandomGaps(Trial):
 
     n = size(15)
 
-    def cells(self, degrees: Any, got: list[Arrays]) -> Iterator[tuple[int, str, Arrays]]:
+    def cells(self, degrees: Any, got: list[Arrays]) -> Iterator[tuple[Any, str, Arrays]]:
         """A degree, a law and the answer for them."""
         for (k, law), found in zip(itertools.product(degrees, LAWS), got, strict=True):
             yield k, law, found

@@ -26,7 +26,7 @@ def barak2022_fig7() -> dict[tuple[str, int, int], Cell]:
     >>> barak2022_fig7()["i", 3, 32].p10
     318
     """
-    text = resources.files(__package__).joinpath("fig7.csv").read_text(encoding="utf-8")
+    text = resources.files("paritylab.papers.barak2022").joinpath("fig7.csv").read_text(encoding="utf-8")
     cells = [
         Cell(row["setting"], int(row["k"]), int(row["batch"]), int(row["t_c_p10"]) if row["t_c_p10"] else None,
              row["uncertain"] == "0")
@@ -50,7 +50,7 @@ def barak2022_fig8() -> dict[tuple[str, int, int], Share]:
     >>> barak2022_fig8()["i", 4, 1].percent
     56
     """
-    text = resources.files(__package__).joinpath("fig8.csv").read_text(encoding="utf-8")
+    text = resources.files("paritylab.papers.barak2022").joinpath("fig8.csv").read_text(encoding="utf-8")
     return {
         (row["setting"], int(row["k"]), int(row["batch"])):
             Share(int(row["percent_converged"]), row["uncertain"] == "0")

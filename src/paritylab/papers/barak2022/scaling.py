@@ -269,7 +269,7 @@ class Line:
 
 def steeper(rule: Condition, slopes: Sequence[float], **fields: str) -> Check:
     truth = None if np.isnan(slopes).any() else bool(np.all(np.diff(slopes) > 0))
-    return rule(truth, slopes=" < ".join(f"{slope:.2f}" for slope in slopes), **fields)
+    return rule(truth, None, slopes=" < ".join(f"{slope:.2f}" for slope in slopes), **fields)
 
 
 def steepening(results: Sequence[Result]) -> tuple[float, Interval]:
@@ -314,7 +314,7 @@ def draw_panels(curves: Mapping[str, Sequence[Result]]) -> Any:
     lines = math.ceil(len(shown) / columns)
     figure = plots.blank(0.4 + 1.9 * lines)
     panels = np.ravel(figure.subplots(lines, columns, sharey=True, squeeze=False))
-    degrees = sorted({result.setup.problem.k for results in curves.values() for result in results})
+    degrees = sorted({result.setup.problem.degree for results in curves.values() for result in results})
     for axes, (name, more) in zip(panels, shown, strict=False):
         axes.set(xscale="log", yscale="log", title=name + more)
         for k, colour, marker in zip(degrees, plots.COLOURS, "osD^v*P", strict=False):

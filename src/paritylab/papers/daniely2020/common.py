@@ -57,6 +57,7 @@ class Trained:
 
     def _errors(self, setup: Setup, curves: Curves) -> list[Row]:
         problem = setup.problem
+        assert isinstance(problem, LeakyParity)
         sizes = Leaky(problem.n, problem.degree, problem.leak)
         rows: list[Row] = []
         for seed in range(len(curves.accuracy)):

@@ -257,7 +257,7 @@ class Lemma7(Exact):
     def judge(self, got: None) -> Findings:
         checks: list[Check] = []
         for good, row in zip(self.good, rows := self.rows(), strict=True):
-            where = {"n": good.n, "k": good.k}
+            where: dict[str, Any] = {"n": good.n, "k": good.k}
             checks += [
                 self.surely(lowest(good.count, self.draws), low=row["bound"], **where),
                 self.known(abs(row["share"] - row["exact"]), **where),

@@ -229,7 +229,7 @@ class Moves:
     w: Floats
     b: Floats
     largest: dict[str, Floats]
-    bounds: dict[str, Floats]
+    bounds: Mapping[str, Floats]
 
     @classmethod
     def of(cls, curves: Curves, n: int, k: int, rate: float, decay: float) -> Moves:

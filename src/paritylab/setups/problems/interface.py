@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from dataclasses import Field
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -14,6 +15,8 @@ class Problem(Protocol):
     Inputs are drawn as the problem likes (packed bits, if uniform); ``signs`` and ``labels`` make of them what the
     network sees and what it is to say.
     """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     @property
     def n(self) -> int:
@@ -35,6 +38,11 @@ class Problem(Protocol):
     @property
     def sample(self) -> int | None:
         """The size of a finite training sample; None for a fresh batch each step."""
+        ...
+
+    @property
+    def examples(self) -> int:
+        """The same as a number: 0 for a fresh batch each step."""
         ...
 
     @property

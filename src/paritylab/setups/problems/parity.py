@@ -83,6 +83,11 @@ class Parity:
         return len(self.support or ())
 
     @property
+    def examples(self) -> int:
+        """The size of the finite sample; 0 for a fresh batch each step."""
+        return self.sample or 0
+
+    @property
     def words(self) -> int:
         return bits.words(self.n)
 

@@ -35,7 +35,8 @@ def run(options: argparse.Namespace) -> None:
     import polars as pl
 
     from paritylab import plots
-    from paritylab.claims.lab import Lab, Planned
+    from paritylab.claims.lab import Lab
+    from paritylab.claims.requests import Planned
     from paritylab.papers.abbe2024 import atlas
     from paritylab.running.tasks import to_text
     from paritylab.storage.files import write_atomically
