@@ -12,7 +12,7 @@ from urllib.parse import unquote, urldefrag
 import pytest
 
 from paritylab import Learner, Parity, Protocol, Setup, Store, sweep
-from paritylab.claims import evidence, registry
+from paritylab.claims import evidence, papers, registry
 from paritylab.cli import build_parser, main
 from paritylab.site import build, content, documents, watch
 from paritylab.storage import status
@@ -52,9 +52,10 @@ def pages(site):
 
 def test_all_pages_are_there_and_every_link_leads_somewhere(site, pages):
     top = {"index.html", "figure7.html", "alignment.html", "watch.html", "results.html"}
-    docs = {f"docs/{name}.html" for name in ("index", "tutorial", "reference", "errata", "performance", "engines",
-                                             "theory/alignment")}
-    assert top | docs | {f"{paper}.html" for paper in registry.PAPERS} <= set(pages)
+    names = ("index", "tutorial", "how-to/add-a-claim", "reference/api", "reference/cli", "reference/errata",
+             "explanation/engines", "explanation/theory/alignment")
+    docs = {f"docs/{name}.html" for name in names}
+    assert top | docs | {f"{paper}.html" for paper in papers()} <= set(pages)
     for name, page in pages.items():
         for link in page.links:
             if link == "data:,":
@@ -74,20 +75,24 @@ def test_the_verdicts_shown_are_those_of_the_evidence(site):
     assert sum(counts.values()) == len(claims)
     assert f"{counts['reproduced']} were reproduced" in home
     for verdict, count in counts.items():
-        shown = sum(site[f"{paper}.html"].decode().count(f'data-verdict="{verdict}"') for paper in registry.PAPERS)
+        shown = sum(site[f"{paper}.html"].decode().count(f'data-verdict="{verdict}"') for paper in papers())
         assert shown == count, verdict
-    assert content.FIRST_COMMAND in home
-    first = content.FIRST_COMMAND.split()[2]
-    assert evidence.shipped(first)["quick"]["verdict"] == "reproduced"
+    command = content.first_command(content.cards(Path("nowhere")))
+    assert command in home
+    sizes = evidence.shipped(command.split()[2])
+    assert {entry["verdict"] for entry in sizes.values()} == {"reproduced"}
+    assert len(sizes) > 1
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    assert re.search(r"^paritylab reproduce .*$", readme, re.MULTILINE)[0] == command
 
 
 def test_every_claim_with_evidence_has_its_figure_data_source_and_command(site):
     for card in content.cards(Path("nowhere")):
-        assert card.source is not None, card.id
+        assert f"{card.source_page}" in site, card.id
         build_parser().parse_args(card.command.split()[1:])
         if card.found:
             assert f"evidence/{card.id}.json" in site
-            page = site[f"{card.claim.paper}.html"].decode()
+            page = site[f"{card.claim.paper.id}.html"].decode()
             assert f'id="{card.id}"' in page
             assert (f"evidence/{card.id}.svg" in page) == (card.figure is not None)
 
@@ -103,8 +108,9 @@ def test_figure_7_shows_every_cell_measured_beside_published(site):
 
 
 def test_the_recorded_runs_are_small_and_their_commands_understood(site):
-    assert len(watch.RECORDINGS) >= 6
-    for recording in watch.RECORDINGS:
+    recordings = [recording for _, recording in watch.recordings()]
+    assert len(recordings) >= 6
+    for recording in recordings:
         data = site[f"data/watch-{recording.name}.js"]
         assert len(data) < 300_000
         build_parser().parse_args(recording.command.split()[1:])
@@ -118,12 +124,10 @@ def test_the_recorded_runs_are_small_and_their_commands_understood(site):
     assert rademacher["accuracy"][-1] > 0.99 > 0.55 > gaussian["accuracy"][-1]
 
 
-def test_a_recording_is_what_its_setup_gives(tmp_path, monkeypatch):
-    monkeypatch.setattr(watch, "SHIPPED", tmp_path)
-    full = next(each for each in watch.RECORDINGS if each.name == "sinusoid")
-    path = watch.record(dataclasses.replace(full, steps=full.steps[:4]))
-    short = json.loads(path.read_text())
-    shipped = json.loads((content.Path(watch.__file__).parent / "data/watch/sinusoid.json").read_text())
+def test_a_recording_is_what_its_setup_gives(tmp_path):
+    path, full = next(each for each in watch.recordings() if each[1].name == "sinusoid")
+    short = json.loads(watch.record(dataclasses.replace(full, steps=full.steps[:4]), tmp_path / "short").read_text())
+    shipped = json.loads(path.read_text())
     assert short["steps"] == shipped["steps"][:4]
     assert short["panels"][0]["accuracy"] == shipped["panels"][0]["accuracy"][:4]
 
@@ -180,9 +184,10 @@ def test_the_commands_of_the_tutorial_are_understood():
 
 def hostile_out(tmp_path, monkeypatch):
     """Results and records whose every text is an attack."""
-    claim = dataclasses.replace(registry.registry()["barak2022.fig3"], title=HOSTILE, statement=HOSTILE, setup=HOSTILE)
+    known = registry.registry()["barak2022.fig3"]
+    claim = dataclasses.replace(known, title=HOSTILE, statement=HOSTILE, published=HOSTILE)
     monkeypatch.setattr(content, "registry", lambda: registry.registry() | {claim.id: claim})
-    monkeypatch.setattr(content, "remarks", lambda: {claim.id: HOSTILE})
+    monkeypatch.setitem(known.paper.remarks, claim.id, HOSTILE)
     entry = dict(evidence.shipped(claim.id)["quick"])
     entry |= {"note": HOSTILE, "numbers": {HOSTILE: 1.0}, "hardware": HOSTILE, "parameters": {HOSTILE: HOSTILE},
               "checks": [dict(entry["checks"][0], name=HOSTILE, rule=HOSTILE)]}

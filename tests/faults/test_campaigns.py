@@ -1,4 +1,4 @@
-"""A campaign keeps what docs/explanation/reliability.md says of every command: killed, interrupted or damaged, it goes on."""
+"""A campaign keeps what the page on reliability says of every command: killed, interrupted or damaged, it goes on."""
 
 from __future__ import annotations
 

@@ -106,6 +106,6 @@ def make_orders(program: Setup, updates: int) -> Callable[[Any, Any], Any]:
         row = shuffle(first + jnp.arange(passes)).reshape(-1)
         return jax.lax.dynamic_slice(row, (offset,), (updates * batch,)).reshape(updates, batch)
 
-    if m is None:
+    if not m:
         return online
     return with_replacement if problem.replacement else in_passes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -133,7 +134,7 @@ def _parser(claims: Mapping[str, str], name: str, images: list[str]) -> Any:
         return self.renderToken(tokens, i, options, env)
 
     def image(self: Any, tokens: Any, i: int, options: Any, env: Any) -> str:
-        images.append(str(PurePosixPath(name).parent / str(tokens[i].attrGet("src"))))
+        images.append(posixpath.normpath(PurePosixPath(name).parent / str(tokens[i].attrGet("src"))))
         tokens[i].attrSet("loading", "lazy")
         tokens[i].attrSet("alt", tokens[i].content)
         return self.renderToken(tokens, i, options, env)

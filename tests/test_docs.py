@@ -1,0 +1,57 @@
+"""The documentation: pages made from code are current, and the examples of how-to pages run as they are printed."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+HOW_TO = sorted(path.stem for path in (ROOT / "docs" / "how-to").glob("*.md"))
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def test_the_reference_is_what_the_code_says():
+    """After a change: make docs."""
+    done = subprocess.run([sys.executable, ROOT / "tools" / "reference.py", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_how_to_pages_are_there():
+    assert set(HOW_TO) == {"add-a-claim", "add-a-paper", "add-a-network", "add-an-engine", "run-on-slurm",
+                           "read-the-store"}
+
+
+@pytest.mark.parametrize("name", [name for name in HOW_TO if name != "run-on-slurm"])
+def test_examples_in_python_run(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names: dict = {"__name__": name.replace("-", "_")}
+    for block in blocks(ROOT / "docs" / "how-to" / f"{name}.md", "python"):
+        exec(compile(block, name, "exec"), names)
+
+
+@pytest.mark.parametrize("name", HOW_TO)
+def test_commands_are_understood(name):
+    from paritylab.cli import build_parser
+
+    text = (ROOT / "docs" / "how-to" / f"{name}.md").read_text(encoding="utf-8")
+    for command in re.findall(r"^paritylab (.*)$", text, flags=re.MULTILINE):
+        build_parser().parse_args(command.replace("'", "").split())
+
+
+def test_every_link_of_the_repository_leads_somewhere():
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"),
+             *(ROOT / "examples").rglob("*.md")]
+    wrong = []
+    for page in pages:
+        text = re.sub(r"\$\$?.*?\$\$?|`[^`]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
+            if "://" not in link and not (page.parent / link).exists():
+                wrong.append(f"{page.relative_to(ROOT)}: {link}")
+    assert wrong == []
