@@ -38,7 +38,7 @@ def test_slope_of_a_power_law():
 
 
 def test_share_counts_what_is_set():
-    check = disjoint.share(at_least("share of {what}", 0.7), np.array([True, True, False, True]), what="flags")
+    check = disjoint.wilson_share(at_least("share of {what}", 0.7), np.array([True, True, False, True]), what="flags")
     assert (check.name, check.value, check.passed) == ("share of flags", 0.75, True)
 
 

@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import json
-import warnings
 
 import polars as pl
 import pytest
-
-from paritylab.cli import main
+from commands import run
 
 SMALL = ["compare", "--k", "2", "--runs", "3"]
-
-
-def run(capsys, *arguments: str) -> tuple[int, str, str]:
-    shown = warnings.showwarning
-    try:
-        status = main(list(arguments))
-    finally:
-        warnings.showwarning = shown
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
 
 
 def test_a_table_a_figure_and_the_data(capsys, tmp_path):

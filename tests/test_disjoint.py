@@ -8,15 +8,14 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import warnings
 
 import numpy as np
 import pytest
+from commands import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from paritylab.cli import main
 from paritylab.errors import InvalidInput
 from paritylab.theory.adaptive_sgd import base_rate, horizon, train
 from paritylab.theory.disjoint import SignSum, error, error_bounds, normal_error, sampled_error
@@ -249,16 +248,6 @@ def test_theorem_13_at_its_smallest():
 
 
 # --- the command ------------------------------------------------------------------------------------------------
-
-
-def run(capsys, *arguments):
-    shown = warnings.showwarning
-    try:
-        status = main(list(arguments))
-    finally:
-        warnings.showwarning = shown
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
 
 
 def test_the_command_reports_times_and_their_ratio(capsys, tmp_path):

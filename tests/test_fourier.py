@@ -8,16 +8,15 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import warnings
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from commands import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from paritylab.cli import main
 from paritylab.errors import InvalidInput
 from paritylab.measures.fourier import (
     cube,
@@ -314,16 +313,6 @@ def test_sampling_takes_any_derivative():
 
 
 # --- the command ------------------------------------------------------------------------------------------------
-
-
-def run(capsys, *arguments):
-    shown = warnings.showwarning
-    try:
-        status = main(list(arguments))
-    finally:
-        warnings.showwarning = shown
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
 
 
 def test_the_command_reports_gaps_and_majority(capsys, tmp_path):

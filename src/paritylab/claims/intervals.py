@@ -22,6 +22,16 @@ def proportion(count: int, total: int) -> tuple[float, Interval]:
     return count / total, (float(interval.low), float(interval.high))
 
 
+def share(flags: ArrayLike) -> tuple[float, Interval]:
+    """The share of flags that are set, and its Clopper-Pearson interval.
+
+    >>> value, (low, high) = share([True] * 9 + [False])
+    >>> value, round(low, 3), round(high, 3)
+    (0.9, 0.555, 0.997)
+    """
+    return proportion(int(np.sum(flags)), np.size(flags))
+
+
 def mean(values: ArrayLike) -> tuple[float, Interval]:
     """The mean over seeds and its 95 % Student-t interval, which is infinite for a single value.
 

@@ -77,29 +77,26 @@ def summarise(gaps: Any, error: float, n: int, k: int) -> dict[str, Any]:
 
     majority = majority_gap(n, k) if n % 2 == 1 and k % 2 == 0 else None
     return {
-        "positive": share(gaps > max(2 * error, 1e-13)),
+        "positive": told_share(gaps > max(2 * error, 1e-13)),
         "levels": list(QUANTILES),
         "quantiles": np.percentile(gaps, QUANTILES).tolist(),
         "majority_gap": majority,
         # Sign weights have this gap up to rounding; half of it is far from where rounding decides.
-        "half_majority": None if majority is None else share(gaps >= majority / 2),
+        "half_majority": None if majority is None else told_share(gaps >= majority / 2),
         "largest_error": error,
     }
 
 
-def share(flags: Any) -> dict[str, Any]:
+def told_share(flags: Any) -> dict[str, Any]:
     """A share and its 95 % Clopper-Pearson interval.
 
-    >>> import numpy as np
-    >>> share(np.array([True] * 10))["interval"][1]
+    >>> told_share([True] * 10)["interval"][1]
     1.0
     """
-    import scipy.stats  # pyright: ignore[reportMissingTypeStubs]
+    from paritylab.claims.intervals import share
 
-    stats: Any = scipy.stats
-    test = stats.binomtest(int(flags.sum()), len(flags))
-    interval = test.proportion_ci(confidence_level=0.95, method="exact")
-    return {"value": float(test.statistic), "interval": [float(interval.low), float(interval.high)]}
+    value, interval = share(flags)
+    return {"value": value, "interval": list(interval)}
 
 
 def shown(share: dict[str, Any]) -> str:

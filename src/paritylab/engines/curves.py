@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -111,23 +111,30 @@ def curves(
     )[0]
 
 
+class Options(TypedDict, total=False):
+    """The options of :func:`curves`, as they are passed on."""
+
+    seed: int
+    engine: str
+    threads: int | None
+    weights: bool
+    train: bool
+    progress: bool | None
+    stop: float | None
+    loss: LossLike | None
+
+
 @moment()
 def curves_each(
     setups: Sequence[Setup],
     steps: int | Sequence[int],
     every: int | None = None,
     runs: Sequence[int] = (0,),
-    *,
-    seed: int = 0,
-    engine: str = "auto",
-    threads: int | None = None,
-    weights: bool = False,
-    train: bool = False,
-    progress: bool | None = None,
-    stop: float | None = None,
-    loss: LossLike | None = None,
+    **options: Unpack[Options],
 ) -> list[Curves]:
     """The :func:`curves` of several Setups; on ``jax`` those that differ in start, rate or target train together."""
+    seed, engine, threads = options.get("seed", 0), options.get("engine", AUTO), options.get("threads")
+    weights, train, stop = options.get("weights", False), options.get("train", False), options.get("stop")
     points = _points(steps, every)
     require(len(runs) > 0, "curves need at least one run")
     require(stop is None or all(setup.problem.sample is not None for setup in setups),
@@ -135,7 +142,7 @@ def curves_each(
     last = max(1, int(points[-1]))
     series = 2 if train or stop is not None else 1
     require_room("this recording", {"points over all runs": Part(len(setups) * len(runs) * len(points), 16 * series)})
-    recording = Recording(points, weights, train or stop is not None, stop, loss)
+    recording = Recording(points, weights, train or stop is not None, stop, options.get("loss"))
     setups = [recording.prepared(setup.now(), last) for setup in setups]
     for setup in setups:
         setup.check()
@@ -144,7 +151,7 @@ def curves_each(
             _check_memory(sum(leaf.size * leaf.dtype.itemsize for leaf in leaves), len(runs), len(points))
     found: dict[int, Curves] = {}
     together: dict[Setup, list[int]] = {}
-    with Bar("model-steps", len(setups) * len(runs) * last, progress) as bar:
+    with Bar("model-steps", len(setups) * len(runs) * last, options.get("progress")) as bar:
         for i, setup in enumerate(setups):
             chosen = recording.engine(setup, engine)
             if chosen != JaxEngine.name:

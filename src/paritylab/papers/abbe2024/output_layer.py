@@ -107,9 +107,7 @@ def draw_sgd(found: Mapping[Place, Mapping[float, Trials]]) -> Any:
 
 
 @claim(
-    "abbe2024.thm4-bias",
-    where="Section 4.1 (remark on biases)",
-    kind="empirical",
+    "abbe2024.thm4-bias", where="Section 4.1 (remark on biases)", kind="empirical",
     title="Random biases work, unlucky ones do not",
     statement="Learning in one step survives generic random biases but fails where Delta is zero.",
     published="(a),(b) perfect, (c) output identically zero",

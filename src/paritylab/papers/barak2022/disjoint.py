@@ -100,7 +100,7 @@ class Fig5Right(Trial):
         solved = np.any(error <= 0.05, axis=1)
         plateau = np.where(np.isfinite(ends), leaves / np.where(np.isfinite(ends), ends, 1.0), 0.0)
         kept = plateau[positive]
-        checks = [share(self.reach, solved[positive]),
+        checks = [wilson_share(self.reach, solved[positive]),
                   self.plateau(median(kept), bootstrap(median, kept, rng=self.rng(7)))]
         numbers = {"runs with prod v(0) > 0": float(positive.sum()),
                    "share of the others that reach it": float(solved[~positive].mean())}
@@ -175,8 +175,8 @@ class Thm8AdaptiveSgd(Trial):
         rows: list[dict[str, Any]] = []
         others: list[bool] = []
         for each, cell in zip(self.found(got), self.cells, strict=True):
-            checks += [share(self.small_error, each.solved[each.promising], **cell),
-                       share(self.bounded, each.largest[each.promising] <= 1.5, **cell)]
+            checks += [wilson_share(self.small_error, each.solved[each.promising], **cell),
+                       wilson_share(self.bounded, each.largest[each.promising] <= 1.5, **cell)]
             others += each.solved[~each.promising].tolist()
             rows += each.rows
         return Findings(checks, rows, {"share of the other starts at error <= 0.05": float(np.mean(others))})
@@ -214,6 +214,6 @@ def first_below(steps: np.ndarray, error: Floats, level: float) -> Floats:
     return np.where(below.any(axis=1), steps[below.argmax(axis=1)], np.inf)
 
 
-def share(rule: Bounds, flags: np.ndarray, **fields: Any) -> Check:
+def wilson_share(rule: Bounds, flags: np.ndarray, **fields: Any) -> Check:
     """A rule on the share of flags that are set, with its Wilson interval."""
     return rule(*solved_fraction(~np.asarray(flags, bool)), **fields)

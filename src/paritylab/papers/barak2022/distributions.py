@@ -157,10 +157,11 @@ def intraclass(groups: Sequence[Any]) -> Intraclass:
     law = stats.f(between_freedom, within_freedom)
     f = between / within if within else math.inf
 
-    def share(ratio: float) -> float:
+    def between_share(ratio: float) -> float:
         return float((ratio - 1) / (ratio + size - 1)) if math.isfinite(ratio) else 1.0
 
-    return Intraclass(share(f), (share(f / law.ppf(0.975)), share(f / law.ppf(0.025))), f, float(law.sf(f)))
+    ends = between_share(f / law.ppf(0.975)), between_share(f / law.ppf(0.025))
+    return Intraclass(between_share(f), ends, f, float(law.sf(f)))
 
 
 @plots.styled

@@ -13,9 +13,10 @@ import numpy as np
 from paritylab import plots
 from paritylab.aliases import Floats
 from paritylab.claims import Findings, Lab, Trial, at_least, at_most, claim, size
+from paritylab.claims.intervals import share
 from paritylab.measures.fourier import cube, fourier_coefficients, majority_coefficient
 from paritylab.measures.gap import largest_gap
-from paritylab.papers.barak2022.fourier import share, signs
+from paritylab.papers.barak2022.fourier import signs
 from paritylab.plots import Series
 from paritylab.theory.majority import coefficient_ratio, level_weight, sign_gradient
 

@@ -12,25 +12,14 @@ import numpy as np
 from scipy import stats
 
 from paritylab import SGD, Learner, Neuron, Parity, Setup, plots
-from paritylab.aliases import Arrays, Floats, Interval
+from paritylab.aliases import Arrays, Floats
 from paritylab.claims import Check, Findings, Lab, Rule, Trial, at_least, at_most, claim, computation, rng, size
+from paritylab.claims.intervals import share
 from paritylab.engines.curves import Curves
 from paritylab.measures.fourier import majority_coefficient, population_gradient
 from paritylab.measures.gap import gaps, largest_gap, recover_support, sampled_gradient
 from paritylab.plots import Series
 from paritylab.theory.majority import coefficient_ratio, majority_gap
-
-
-def share(flags: Any) -> tuple[float, Interval]:
-    """The share of trues and its 95 % interval, by Clopper and Pearson.
-
-    >>> value, (low, high) = share([True] * 9 + [False])
-    >>> value, round(low, 3), round(high, 3)
-    (0.9, 0.555, 0.997)
-    """
-    test = stats.binomtest(int(np.sum(flags)), len(flags))
-    ends = test.proportion_ci(0.95, "exact")
-    return float(test.statistic), (float(ends.low), float(ends.high))
 
 
 @dataclass(frozen=True)

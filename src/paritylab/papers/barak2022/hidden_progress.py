@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from paritylab import MLP, SGD, Curves, Learner, Neuron, Parity, Setup, plots
-from paritylab.aliases import Floats, Interval
+from paritylab.aliases import Floats
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, claim, significant, size
-from paritylab.claims.intervals import proportion
+from paritylab.claims.intervals import share
 from paritylab.claims.rules import Bounds, Significance
 from paritylab.measures.progress import displacement, support_leads, walk_maximum
 from paritylab.papers.barak2022.common import bootstrap, median, ratio_of_medians
@@ -184,10 +184,6 @@ def progress(parity: Curves, random: Curves) -> Progress:
         t_c=np.where(first >= 0, first, np.inf), last=last, support=np.any(leads[last, np.arange(len(last))], axis=-1),
         between_neurons=between_neurons(parity.steps, leads),
     )
-
-
-def share(runs: NDArray[np.bool_]) -> tuple[float, Interval]:
-    return proportion(int(runs.sum()), len(runs))
 
 
 def first_layer(curves: Curves) -> Floats:

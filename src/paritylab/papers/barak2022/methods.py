@@ -15,9 +15,10 @@ from paritylab.aliases import Floats
 from paritylab.baselines import gf2
 from paritylab.baselines.search import exhaustive
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, claim, computation, rng, size
+from paritylab.claims.intervals import share
 from paritylab.papers.barak2022.common import FIXED_8192
 from paritylab.papers.barak2022.exact import torch_law
-from paritylab.papers.barak2022.fourier import share, signs
+from paritylab.papers.barak2022.fourier import signs
 from paritylab.plots import Series
 from paritylab.running.sweeps import Result
 from paritylab.statistics import solved_fraction

@@ -127,8 +127,8 @@ class Fig7(Table):
         printed, printed_core = (np.array([m.log_ratio(m.as_printed) for m in each]) for each in (certain, core))
         checks = [
             self.core(figure7.rms_log_ratio(core), bootstrap(rms, printed_core, rng=self.rng(7))),
-            self.matched(*share(figure7.matched_share(measured), len(certain))),
-            self.as_printed(*share(figure7.as_printed_share(measured), len(certain))),
+            self.matched(*share_of_cells(figure7.matched_share(measured), len(certain))),
+            self.as_printed(*share_of_cells(figure7.as_printed_share(measured), len(certain))),
             self.typical(figure7.median_log_ratio(measured), bootstrap(median_size, printed, rng=self.rng(7))),
         ]
         if self.size != "quick":
@@ -161,7 +161,7 @@ def within(ratios: Floats, factor: float) -> float:
     return float(np.mean(np.abs(ratios) <= math.log10(factor) + 1e-9)) if len(ratios) else math.nan
 
 
-def share(value: float, cells: int) -> tuple[float | None, Interval | None]:
+def share_of_cells(value: float, cells: int) -> tuple[float | None, Interval | None]:
     """A share of cells, with its interval."""
     return (value, proportion(round(value * cells), cells)[1]) if cells else (None, None)
 
@@ -262,7 +262,7 @@ class Fig8(Table):
         if self.size == "quick":
             checks = [self.all_solved(worst.solved_fraction)]
         else:
-            checks = [self.near(*share(near, len(fastest))),
+            checks = [self.near(*share_of_cells(near, len(fastest))),
                       self.easy(worst.solved_fraction, worst.summary.solved_interval)]
         numbers = {"cells": float(len(measured)), "cells within, rates as printed": near_printed}
         chances = [row["chance"] for row in fastest if row["chance"] is not None]

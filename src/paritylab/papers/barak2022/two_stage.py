@@ -10,7 +10,7 @@ import numpy as np
 
 from paritylab import plots
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, between, claim, computation, rng, size
-from paritylab.papers.barak2022.disjoint import share
+from paritylab.papers.barak2022.disjoint import wilson_share
 from paritylab.statistics import solved_fraction
 from paritylab.theory import bumps, two_stage
 
@@ -79,11 +79,11 @@ class Thm4TwoStage(Trial):
             final = np.array([run["accuracy"][-1] for run in runs])
             lowest = np.array([run["loss"].min() for run in runs])
             if net.k == 2:
-                checks.append(share(self.pairs, (final >= 0.99) & (lowest <= 0.1), network=net.name))
+                checks.append(wilson_share(self.pairs, (final >= 0.99) & (lowest <= 0.1), network=net.name))
             elif net.samples is None:
-                checks.append(share(self.exact, final >= 0.99, network=net.name))
+                checks.append(wilson_share(self.exact, final >= 0.99, network=net.name))
             else:
-                checks.append(share(self.sampled, final >= 0.95, network=net.name))
+                checks.append(wilson_share(self.sampled, final >= 0.95, network=net.name))
             relevant, irrelevant = (2 * net.k * np.concatenate([run[part] for run in runs])
                                     for part in ("relevant", "irrelevant"))
             checks += [self.relevant(float(relevant.mean()), network=net.name),
@@ -140,7 +140,8 @@ class Lemma4Features(Trial):
                  "exact": bumps.coverage(k, printed_width(k))} for k, covers in self.coverage.items()]
 
     def judge(self, got: None) -> Findings:
-        checks = [share(self.covering, covers, k=k, width=printed_width(k)) for k, covers in self.coverage.items()]
+        checks = [wilson_share(self.covering, covers, k=k, width=printed_width(k))
+                  for k, covers in self.coverage.items()]
         numbers: dict[str, float] = {}
         for row in (starts := self.starts()):
             k = row["k"]

@@ -9,13 +9,10 @@ from typing import Any
 
 import jax
 import numpy as np
-from numpy.typing import ArrayLike
 
 from paritylab import SGD, LeakyParity, Learner, Protocol, Setup
 from paritylab.aliases import Floats
-from paritylab.claims import Check, Lab, Trial, rng
-from paritylab.claims.intervals import proportion
-from paritylab.claims.rules import Bounds
+from paritylab.claims import Lab, Trial, rng
 from paritylab.engines.curves import Curves
 from paritylab.theory.leaky import Leaky
 from paritylab.theory.leaky_network import LeakyNet, pattern_errors
@@ -78,8 +75,3 @@ def best(rows: list[Row], name: str = "error") -> Floats:
     """The smallest error of each seed along its run: the theorem is about the best iterate."""
     seeds = sorted({row["seed"] for row in rows})
     return np.array([min(row[name] for row in rows if row["seed"] == seed) for seed in seeds])
-
-
-def share(rule: Bounds, flags: ArrayLike, **fields: Any) -> Check:
-    """A rule for the share of the flags that are set, with its Clopper-Pearson interval."""
-    return rule(*proportion(int(np.sum(flags)), np.size(flags)), **fields)

@@ -13,8 +13,9 @@ import numpy as np
 from paritylab import MLP, SGD, Learner, Parity, Protocol, Setup, plots
 from paritylab.aliases import Floats
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, claim, holds, size
+from paritylab.claims.intervals import share
 from paritylab.engines.curves import Curves
-from paritylab.papers.daniely2020.common import Row, Trained, best, practical, share, train
+from paritylab.papers.daniely2020.common import Row, Trained, best, practical, train
 from paritylab.plots import Series
 from paritylab.theory import leaky
 from paritylab.theory.leaky import Leaky
@@ -68,7 +69,7 @@ class UniformContrast(Trial):
             data += [{"schedule": "uniform only", **row} for row in rows]
             numbers[f"smallest error without the leak, n = {n}, k = {k}"] = float(errors.min())
             if k == 5:
-                checks.append(share(self.chance, errors >= 0.4, n=n, steps=steps))
+                checks.append(self.chance(*share(errors >= 0.4), n=n, steps=steps))
         return Findings(checks, data, numbers)
 
     def draw(self, got: list[Trained]) -> Any:
@@ -191,7 +192,7 @@ class OpenDepth(Trial):
             if network.startswith("depth 2, z^2"):
                 checks.append(self.shallow(float(accuracy.max()), network=network, n=n))
             elif "z^2" in network:
-                checks.append(share(self.deep, accuracy >= 0.99, network=network, n=n))
+                checks.append(self.deep(*share(accuracy >= 0.99), network=network, n=n))
             data += [{"n": n, "network": network, "run": run, "final accuracy": float(value),
                       "diverged": bool(np.isnan(last[run]))} for run, value in enumerate(accuracy)]
         return Findings(checks, data)

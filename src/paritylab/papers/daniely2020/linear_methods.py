@@ -15,8 +15,8 @@ from paritylab import plots
 from paritylab.aliases import Arrays, Floats
 from paritylab.baselines.kernels import feature_classifier, gaussian, kernel_classifier, ntk, polynomial
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, between, claim, computation, size
-from paritylab.claims.intervals import proportion
-from paritylab.papers.daniely2020.common import Row, Trained, best, practical, share, train
+from paritylab.claims.intervals import proportion, share
+from paritylab.papers.daniely2020.common import Row, Trained, best, practical, train
 from paritylab.papers.daniely2020.exact import logistic
 from paritylab.theory import leaky
 from paritylab.theory.leaky import Leaky
@@ -116,7 +116,7 @@ class LinearFails(Trial):
                 checks.append(self.fails(*proportion(wrong, total), method=method, n=n, k=k, count=count))
         for (n, k, *_), trained in zip(self.networks, got[2], strict=True):
             rule, level = (self.three, 0.01) if k == 3 else (self.five, 0.05)
-            checks.append(share(rule, best(trained.rows[0], "uniform error") <= level, n=n))
+            checks.append(rule(*share(best(trained.rows[0], "uniform error") <= level), n=n))
         checks += [check for row in same if row["k"] in (5, 7) for check in self.separated(row)]
         note = ("On the same samples, the network makes one gradient step and fits its output weights to them by ridge "
                 "regression; of a linear method's ridges the best is shown.")

@@ -16,8 +16,9 @@ from paritylab import SGD, LeakyParity, Learner, Protocol, Setup, plots
 from paritylab.aliases import Arrays, Floats
 from paritylab.baselines.kernels import feature_classifier
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, claim, computation, rng, size
+from paritylab.claims.intervals import share
 from paritylab.engines.curves import Curves
-from paritylab.papers.daniely2020.common import Row, Trained, best, practical, share, train
+from paritylab.papers.daniely2020.common import Row, Trained, best, practical, train
 from paritylab.theory import leaky, leaky_flow, leaky_theorem
 from paritylab.theory.leaky import Leaky
 from paritylab.theory.leaky_network import LeakyNet
@@ -90,7 +91,7 @@ class Thm2(Trial):
         for (n, k, q, *_), trained in zip(self.networks, got.networks, strict=True):
             errors, control = (best(rows) for rows in trained.rows)
             rule, level = (self.three, 0.01) if k == 3 else (self.five, 0.05)
-            checks += [share(rule, errors <= level, n=n, q=q), self.frozen(float(control.min()), n=n, k=k, q=q)]
+            checks += [rule(*share(errors <= level), n=n, q=q), self.frozen(float(control.min()), n=n, k=k, q=q)]
         for steps, trained in zip(self.printed, got.printed, strict=True):
             (rows,) = trained.rows
             numbers[f"smallest error at the printed rate, T = {steps}, n = 61, k = 3"] = float(best(rows).min())
