@@ -16,7 +16,6 @@ from paritylab import __version__
 from paritylab.cli.interrupts import Interrupts
 from paritylab.cli.parser import Parser
 from paritylab.errors import InvalidInput
-from paritylab.places import PlaceWarning, also_in, places
 
 GROUPS = {
     "measure and look": ("measure", "curves", "compare", "results", "status"),
@@ -32,6 +31,8 @@ class Contents(Parser):
     """The parser of all commands: its help is their table of contents."""
 
     def __init__(self) -> None:
+        from paritylab.places import PlaceWarning, places  # later than the rest: now a Ctrl-C is awaited
+
         super().__init__(prog="paritylab", description="How neural networks learn parities.")
         self.add_argument("--version", action="version", version=f"paritylab {__version__}")
         self.commands: Any = self.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
@@ -82,6 +83,8 @@ def _run(arguments: Sequence[str] | None, interrupts: Interrupts) -> int:
         options = parser.parse_args(arguments)
         if options.command is None:
             raise InvalidInput(f"which command? allowed: {', '.join(parser.commands.choices)}")
+        from paritylab.places import also_in
+
         with also_in(options.papers or ()):
             options.run(options)
         sys.stdout.flush()

@@ -110,6 +110,7 @@ class Store:
         directory = self._directory(setup_id)
         require(_ENGINE.fullmatch(engine) is not None, f"{engine!r} cannot name an engine in a store")
         require(0 <= seed < 2**63, f"a seed in a store must be at least 0 and below 2^63, not {seed}")
+        require(len(records) > 0, "there are no records to store")
         frame = to_frame(records)
         with _explained("write to", directory):
             _make_directory(directory)
