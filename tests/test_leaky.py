@@ -16,9 +16,13 @@ from paritylab import engines
 from paritylab.cli import main
 from paritylab.errors import InvalidInput
 from paritylab.measures.fourier import cube
-from paritylab.theory import leaky, leaky_binomials, leaky_features, leaky_flow, leaky_theorem
+from paritylab.theory import leaky
 from paritylab.theory.leaky import Leaky
-from paritylab.theory.leaky_network import LeakyNet, pattern_errors
+from paritylab.theory.leaky import binomials as leaky_binomials
+from paritylab.theory.leaky import features as leaky_features
+from paritylab.theory.leaky import flow as leaky_flow
+from paritylab.theory.leaky import theorem as leaky_theorem
+from paritylab.theory.leaky.network import LeakyNet, pattern_errors
 
 
 def law_of_inputs(n, k, leak):

@@ -11,7 +11,9 @@ import pytest
 import paritylab as pl
 from paritylab.cli import main
 from paritylab.errors import InvalidInput
-from paritylab.theory import xor, xor_gradients, xor_phases
+from paritylab.theory import xor
+from paritylab.theory.xor import gradients as xor_gradients
+from paritylab.theory.xor import phases as xor_phases
 
 
 def cube(d):

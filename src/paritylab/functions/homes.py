@@ -15,7 +15,8 @@ from typing import Any
 PACKAGES = ("site-packages", "dist-packages")
 PYTHON, OURS, USERS = "python", "paritylab", ""
 MOVED = {f"paritylab.{folder}.": "paritylab." for folder in ("setups", "functions", "storage", "running")}
-MOVED["paritylab.papers."] = "paritylab.claims."
+MOVED |= {"paritylab.papers.": "paritylab.claims.", "paritylab.theory.leaky.": "paritylab.theory.leaky_",
+          "paritylab.theory.xor.": "paritylab.theory.xor_"}
 
 
 def of_module(name: str) -> str:

@@ -19,6 +19,7 @@ import numpy as np
 from paritylab.errors import InvalidInput, positive, require, whole
 from paritylab.functions.fingerprints import fingerprint
 from paritylab.setups import specs
+from paritylab.setups.genuine import genuine, known
 
 Sampler = Callable[[Any, tuple[int, ...]], Any]
 Characteristic = Callable[[np.ndarray], np.ndarray]
@@ -57,6 +58,10 @@ class Init:
     fixed: int | None = field(default=None, repr=False)
     output: Init | None = field(default=None, compare=False, repr=False)
     own: Any = field(default=None, compare=False, repr=False)  # what a user gave for it
+
+    def functions(self) -> tuple[Any, ...]:
+        output = None if self.output is None else self.output.functions()
+        return (self.sample, self.characteristic, self.scale, output)
 
     def spec_now(self) -> str:
         """The spec of a user's law as its functions are now."""
@@ -306,10 +311,14 @@ def init(given: str | Init | Sampler) -> Init:
     'discrete:-2,-1,1,2'
     """
     if isinstance(given, Init):
-        return given
+        return genuine("init", given, _named)
     if not isinstance(given, str):
         require(callable(given), f"an init must be a spec or a function, not {given!r}")
         return custom(given)
+    return known(_named(given))
+
+
+def _named(given: str) -> Init:
     if given.startswith("mirrored "):
         return mirrored(given.removeprefix("mirrored "))
     if given.startswith("released "):

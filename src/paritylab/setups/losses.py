@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from paritylab.errors import positive, require
 from paritylab.functions.fingerprints import fingerprint
 from paritylab.setups import specs
+from paritylab.setups.genuine import genuine, known
 
 Function = Callable[[Any, Any], Any]
 LossLike = Any
@@ -27,6 +28,9 @@ class Loss:
 
     def __call__(self, f: Any, y: Any) -> Any:
         return self.function(f, y)
+
+    def functions(self) -> tuple[Any, ...]:
+        return (self.function, self.native)
 
     def spec_now(self) -> str:
         """The spec of a user's function as it is now."""
@@ -58,10 +62,14 @@ def loss(given: str | Loss | Function) -> Loss:
     (1.25, 1.75)
     """
     if isinstance(given, Loss):
-        return given
+        return genuine("loss", given, _named)
     if not isinstance(given, str):
         require(callable(given), f"a loss must be a spec or a function, not {given!r}")
         return Loss(fingerprint(given), given)
+    return known(_named(given))
+
+
+def _named(given: str) -> Loss:
     name, numbers = specs.parse("loss", given, ARITIES)
     spec = specs.render(name, numbers)
     if name == "hinge":

@@ -14,6 +14,7 @@ import numpy as np
 from paritylab.errors import positive, require, whole
 from paritylab.functions.fingerprints import fingerprint
 from paritylab.setups import specs
+from paritylab.setups.genuine import genuine, known
 
 Function = Callable[[Any], Any]
 ScheduleLike = Any
@@ -43,6 +44,9 @@ class Schedule:
         steps = np.arange(number * BLOCK, (number + 1) * BLOCK)
         return np.asarray(jax.vmap(self.function)(steps), np.float32)
 
+    def functions(self) -> tuple[Any, ...]:
+        return (self.function, self.spec)
+
     def spec_now(self) -> str:
         """The spec of a user's function as it is now."""
         return fingerprint(self.function)
@@ -65,10 +69,14 @@ def schedule(given: str | Schedule | Function) -> Schedule:
     [1.0, 0.5]
     """
     if isinstance(given, Schedule):
-        return given
+        return genuine("schedule", given, _named)
     if not isinstance(given, str):
         require(callable(given), f"a schedule must be a spec or a function, not {given!r}")
         return Schedule(fingerprint(given), given)
+    return known(_named(given))
+
+
+def _named(given: str) -> Schedule:
     name, numbers = specs.parse("schedule", given, ARITIES)
     spec = specs.render(name, numbers)
     if name == "constant":

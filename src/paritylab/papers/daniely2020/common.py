@@ -15,7 +15,7 @@ from paritylab.aliases import Floats
 from paritylab.claims import Lab, Trial, rng
 from paritylab.engines.curves import Curves
 from paritylab.theory.leaky import Leaky
-from paritylab.theory.leaky_network import LeakyNet, pattern_errors
+from paritylab.theory.leaky.network import LeakyNet, pattern_errors
 
 POINTS = 10
 """Errors are measured at so many equal distances along a run, and at its start."""

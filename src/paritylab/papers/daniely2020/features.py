@@ -29,8 +29,10 @@ from paritylab.claims import (
 from paritylab.papers.daniely2020.common import Row
 from paritylab.papers.daniely2020.first_step import lowest
 from paritylab.plots import Series
-from paritylab.theory import leaky, leaky_features, leaky_flow
+from paritylab.theory import leaky
 from paritylab.theory.leaky import Leaky
+from paritylab.theory.leaky import features as leaky_features
+from paritylab.theory.leaky import flow as leaky_flow
 
 # --- Lemmas 8 and 9 -------------------------------------------------------------------------------------------------
 

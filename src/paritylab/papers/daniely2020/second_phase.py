@@ -19,9 +19,11 @@ from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, cla
 from paritylab.claims.intervals import share
 from paritylab.engines.curves import Curves
 from paritylab.papers.daniely2020.common import Row, Trained, best, practical, train
-from paritylab.theory import leaky, leaky_flow, leaky_theorem
+from paritylab.theory import leaky
 from paritylab.theory.leaky import Leaky
-from paritylab.theory.leaky_network import LeakyNet
+from paritylab.theory.leaky import flow as leaky_flow
+from paritylab.theory.leaky import theorem as leaky_theorem
+from paritylab.theory.leaky.network import LeakyNet
 
 # --- Theorem 2 ------------------------------------------------------------------------------------------------------
 

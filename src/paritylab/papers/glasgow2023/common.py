@@ -16,7 +16,7 @@ from paritylab.claims import Lab, computation
 from paritylab.running.computations import Computation
 from paritylab.storage.records import SOLVED, Records
 from paritylab.theory import xor
-from paritylab.theory.xor_phases import Phases, track
+from paritylab.theory.xor.phases import Phases, track
 
 
 def network(d: int, width: int, theta: float, eta: float, batch: int, protocol: Protocol | None = None,
@@ -55,7 +55,7 @@ def watched(lab: Lab, function: Computation, watches: Sequence[Watch]) -> list[P
 
 @computation
 def tracked(seed: int, engine: str, **about: Any) -> Phases:
-    """As :func:`paritylab.theory.xor_phases.track`."""
+    """As :func:`paritylab.theory.xor.phases.track`."""
     watch = Watch(**about)
     return track(watch.setup, watch.steps, watch.every, range(watch.runs), seed, engine=engine, progress=False)
 

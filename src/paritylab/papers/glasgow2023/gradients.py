@@ -12,7 +12,7 @@ from paritylab import plots
 from paritylab.aliases import Floats
 from paritylab.claims import Findings, Lab, Trial, at_least, at_most, between, claim, computation, rng, size
 from paritylab.theory.xor import Neurons, slope, step
-from paritylab.theory.xor_gradients import lemma_c4, linear_gradients, network_gradients
+from paritylab.theory.xor.gradients import lemma_c4, linear_gradients, network_gradients
 
 
 def fresh(generator: np.random.Generator, d: int, width: int, theta: float) -> Neurons:

@@ -14,7 +14,7 @@ from paritylab.papers.glasgow2023.common import Watch, exponent, network, sample
 from paritylab.papers.glasgow2023.samples import spread
 from paritylab.running.sweeps import Result
 from paritylab.theory import xor
-from paritylab.theory.xor_phases import Phases, growth_rate
+from paritylab.theory.xor.phases import Phases, growth_rate
 
 
 @claim(

@@ -14,8 +14,8 @@ from paritylab.claims import Findings, Lab, Rule, Trial, at_least, at_most, betw
 from paritylab.claims.intervals import mean
 from paritylab.papers.glasgow2023.common import Watch, network, tracked, watched
 from paritylab.theory import xor
-from paritylab.theory.xor_gradients import active_mean
-from paritylab.theory.xor_phases import Phases, growth_rate
+from paritylab.theory.xor.gradients import active_mean
+from paritylab.theory.xor.phases import Phases, growth_rate
 
 
 @claim(

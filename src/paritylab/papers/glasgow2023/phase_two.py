@@ -15,7 +15,7 @@ from paritylab.claims import Findings, Lab, Trial, at_least, at_most, between, c
 from paritylab.claims.intervals import mean
 from paritylab.papers.glasgow2023.common import Watch, tracked, watched
 from paritylab.theory import xor
-from paritylab.theory.xor_phases import Phases
+from paritylab.theory.xor.phases import Phases
 
 STARTS = {"50/50 signs": 0.5, "70/30 signs": 0.7}
 

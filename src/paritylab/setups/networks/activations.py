@@ -18,6 +18,7 @@ import numpy as np
 from paritylab.errors import InvalidInput, positive, require, whole
 from paritylab.functions.fingerprints import fingerprint
 from paritylab.setups import specs
+from paritylab.setups.genuine import genuine, known
 
 Function = Callable[[Any], Any]
 ActivationLike = Any
@@ -37,6 +38,9 @@ class Activation:
 
     def __call__(self, z: Any) -> Any:
         return self.function(z)
+
+    def functions(self) -> tuple[Any, ...]:
+        return (self.function, self.native)
 
     def spec_now(self) -> str:
         """The spec of a user's function as it is now."""
@@ -126,11 +130,15 @@ def activation(given: str | Activation | Function) -> Activation:
     [1.0, -1.0, 1.0, -1.0, -3.0]
     """
     if isinstance(given, Activation):
-        return given
+        return genuine("activation", given, _named)
     if not isinstance(given, str):
         if not callable(given):
             raise InvalidInput(f"an activation must be a spec or a function, not {given!r}")
         return Activation(fingerprint(given), given)
+    return known(_named(given))
+
+
+def _named(given: str) -> Activation:
     name, numbers = specs.parse("activation", given, ARITIES)
     if name in ("relu", "relu6", "clipped-relu"):
         upper = {"relu": math.inf, "relu6": 6.0}.get(name) or (numbers[0] if numbers else 1.0)

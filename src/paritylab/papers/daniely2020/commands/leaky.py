@@ -79,7 +79,7 @@ def in_the_limit(sizes: Any) -> dict[str, Any]:
     import numpy as np
 
     from paritylab.progress import Bar
-    from paritylab.theory.leaky_theorem import bound_terms, error_curve, regime
+    from paritylab.theory.leaky.theorem import bound_terms, error_curve, regime
 
     found = regime(sizes)
     last = math.ceil(math.log10(found.needed)) + 1 if math.isfinite(found.needed) else 20
@@ -101,8 +101,8 @@ def with_units(sizes: Any, options: argparse.Namespace) -> dict[str, Any]:
 
     from paritylab.progress import Bar
     from paritylab.theory.leaky import draw_units, good
-    from paritylab.theory.leaky_flow import descend, reduced
-    from paritylab.theory.leaky_theorem import bound_terms, schedule_rate
+    from paritylab.theory.leaky.flow import descend, reduced
+    from paritylab.theory.leaky.theorem import bound_terms, schedule_rate
 
     q = options.q
     steps = options.steps or math.ceil(20 * sizes.k**2 * math.sqrt(q))

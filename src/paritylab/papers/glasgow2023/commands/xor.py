@@ -39,7 +39,8 @@ def run(options: argparse.Namespace) -> None:
 
     from paritylab import Parity, Protocol, Setup, plots
     from paritylab.storage.files import save_table
-    from paritylab.theory import xor, xor_phases
+    from paritylab.theory import xor
+    from paritylab.theory.xor import phases as xor_phases
 
     d, eta = options.d, options.eta
     require(3 <= d <= 2**14, f"--d must be from 3 to {2**14}, not {d}")
@@ -71,7 +72,8 @@ def run(options: argparse.Namespace) -> None:
 def report(options: argparse.Namespace, setup: Any, phases: Any, batch: int, files: list[str]) -> None:
     import numpy as np
 
-    from paritylab.theory import xor, xor_phases
+    from paritylab.theory import xor
+    from paritylab.theory.xor import phases as xor_phases
 
     d, eta, time = options.d, options.eta, phases["time"]
     sig, perp, margins = (phases[name][0] for name in ("sig", "perp", "margins"))

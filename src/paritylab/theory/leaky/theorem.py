@@ -1,7 +1,7 @@
 """Theorem 2 of daniely2020 in its own regime: its schedule, every term of its bound, and what the error really does.
 
 Its rate for T steps, k^2/(T sqrt(q)), moves the output of 2q units by a total time s = 2 q rate T = 2 k^2 sqrt(q) of
-the flow in :mod:`paritylab.theory.leaky_flow`, whatever T: the error after the schedule is that of the flow then.
+the flow in :mod:`paritylab.theory.leaky.flow`, whatever T: the error after the schedule is that of the flow then.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from paritylab.aliases import Floats
 from paritylab.errors import require
 from paritylab.theory.leaky import Leaky
-from paritylab.theory.leaky_flow import Flow, Limit, errors, hinge_flow, limit, separator_norm
+from paritylab.theory.leaky.flow import Flow, Limit, errors, hinge_flow, limit, separator_norm
 
 TERMS = ("k^10 / q", "k^8 / sqrt(q)", "q k / sqrt(n)", "k^2 sqrt(q) / T")
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from paritylab.aliases import Floats, Ints
 from paritylab.errors import require
-from paritylab.theory import leaky_binomials as signs
+from paritylab.theory.leaky import binomials as signs
 
 UPPER = 6.0
 MOST_INPUTS = 2**50
