@@ -76,8 +76,8 @@ def test_a_worker_that_is_killed_loses_nothing(hands: module.Crew) -> None:
 def test_a_network_of_the_users_own_travels_too(hands: module.Crew) -> None:
     loss = lambda f, y: (f - y) ** 2 / 2  # noqa: E731
     own = pl.Setup(pl.Parity(6, 2), pl.Learner(pl.MLP(8), loss=loss, batch=8), pl.Protocol(20, eval_size=64))
-    assert isinstance(module._portable(own), bytes)
-    assert isinstance(module._portable(setup(0.1)), str)
+    assert isinstance(module.portable(own), bytes)
+    assert isinstance(module.portable(setup(0.1)), str)
     assert len(pl.sweep([own], 4)[0].records) == 4
 
 

@@ -214,7 +214,7 @@ def test_final_params_are_those_of_the_oracle_under_the_runs_own_numbers(engine)
 
 
 @built
-@pytest.mark.parametrize(("k", "share"), [(2, 0.9), (3, 0.7)])
+@pytest.mark.parametrize(("k", "share"), [(2, 0.9), pytest.param(3, 0.7, marks=pytest.mark.long)])
 def test_both_engines_converge_at_the_same_steps(k, share):
     # The same random numbers, so only rounding tells the engines apart. Training amplifies it with every step: all runs
     # agree at k = 2 (30 steps), about four of five at k = 3 (400 steps), and no statistic moves.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -17,7 +18,12 @@ MODULES = sorted(ROOT.rglob("*.py"))
 MOST_LINES = 400
 
 
-def trees() -> Iterator[tuple[Path, ast.Module]]:
+@functools.cache
+def trees() -> list[tuple[Path, ast.Module]]:
+    return list(read())
+
+
+def read() -> Iterator[tuple[Path, ast.Module]]:
     for path in MODULES:
         yield path.relative_to(ROOT), ast.parse(path.read_text(encoding="utf-8"))
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import matplotlib
 import pytest
+from lengths import long_but
 
 from paritylab.site import build, serve
 
@@ -116,7 +117,7 @@ def visit(page, root, name):
     page.goto((root / path).as_uri() + (f"#{place}" if place else ""))
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", long_but(PAGES, *IN_BOTH[:4], "docs/how-to/add-a-paper.html"))
 def test_every_page_opens_fits_any_width_and_is_accessible(page, root, name):
     visit(page, root, name)
     assert too_wide(page) == []
@@ -165,6 +166,7 @@ def fonts_of(page, selector):
     return {(font["familyName"], font["isCustomFont"]) for font in found}
 
 
+@pytest.mark.long
 def test_pages_fit_and_formulas_look_the_same_whatever_fonts_there_are(page, launch, root):
     collect = """() => {
         const all = [...document.querySelectorAll("mi, mo, mn, mtext")];

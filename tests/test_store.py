@@ -163,6 +163,7 @@ def test_another_setup_under_the_same_id_is_refused(tmp_path):
 # --- damage -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_every_flipped_bit_is_noticed(tmp_path):
     _, (path,) = filled(tmp_path, 0)
     data = path.read_bytes()

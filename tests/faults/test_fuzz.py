@@ -62,7 +62,7 @@ def say(counts: Counter[str]) -> None:
 
 
 def test_a_setup_is_refused_in_one_line_or_comes_back_and_trains():
-    counts = fuzz(setups(), few=80, many=6000, case=built)
+    counts = fuzz(setups(), few=40, many=6000, case=built)
     assert counts["refused"] > 0
     assert counts["trained by lanes" if engines.lanes.kernel() else "accepted"] > 0
 
@@ -134,7 +134,7 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_command_line_is_refused_in_one_line_or_does_what_it_says(furnished, tmp_path):
-    counts = fuzz(command_lines(), few=60, many=6000, case=lambda line: commanded(line, furnished, tmp_path))
+    counts = fuzz(command_lines(), few=30, many=6000, case=lambda line: commanded(line, furnished, tmp_path))
     assert counts["refused"] > 0
     assert counts["ran"] > 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,16 +18,19 @@ from paritylab.setups.words import setups_in_words
 NOWHERE = Path("nowhere-at-all")
 
 
+@functools.cache
 def size_lines(claim: Claim) -> list[str]:
     """The sizes of a trial: ``d: 32, 64 (quick), 32, 64, 128 (full)``."""
     return [f"{label}: {_by_size(each)}" for label, each in claim.trial.sizes().items()]
 
 
+@functools.cache
 def rule_lines(claim: Claim) -> list[str]:
     """The lines of its pass rule."""
     return [str(rule) for rule in claim.trial.rules()]
 
 
+@functools.cache
 def request_lines(claim: Claim, size: Size) -> list[str]:
     """What a trial of this size asks for where nothing is known yet."""
     tasks, all_ = plan(claim, size, NOWHERE)
