@@ -167,7 +167,7 @@ def _cell(record: Record) -> tuple[Any, ...]:
 
 
 @plots.styled
-def comparison_plot(records: Sequence[Record]) -> Any:
+def comparison_plot(records: Sequence[Record]) -> plots.Figure:
     """Samples needed against n, or one row of runs for each learner and Problem where there is but one n.
 
     A hollow triangle: the median run was not solved with so many samples.

@@ -92,7 +92,7 @@ def agreement(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 
 @plots.styled
-def atlas_plot(rows: Sequence[Mapping[str, Any]]) -> Any:
+def atlas_plot(rows: Sequence[Mapping[str, Any]]) -> plots.Figure:
     """Accuracy against exact alignment: a panel for each network, a colour for each dimension."""
     names = list(dict.fromkeys(row["network"] for row in rows))
     dimensions = list(dict.fromkeys(row["d"] for row in rows))

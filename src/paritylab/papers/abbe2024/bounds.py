@@ -118,7 +118,7 @@ class Thm7Bound(Trial):
                 " every d; a Rademacher start is read as Rademacher weights, with biases and v as for Gaussian ones")
         return Findings(checks, rows, numbers, note)
 
-    def draw(self, got: tuple[Kept, Kept]) -> Any:
+    def draw(self, got: tuple[Kept, Kept]) -> plots.Figure:
         return draw_bounds(self.rows(got))
 
 
@@ -148,7 +148,7 @@ def largest_alignments(seed: int, d: int, width: int, noise: list[float]) -> dic
 
 
 @plots.styled
-def draw_bounds(data: Rows) -> Any:
+def draw_bounds(data: Rows) -> plots.Figure:
     """Mean accuracies against d, Gaussian and signs, and the bounds where they are below 1."""
     figure = plots.blank(3.0)
     axes = figure.add_subplot(xlabel="input dimension d", ylabel="mean accuracy $\\pm$ 3 s.e.", ylim=(0.45, 1.02))
@@ -235,7 +235,7 @@ class Thm8(Trial):
         note = "b ~ N(0, 1); signs are +-1/sqrt(d), all else as for Gaussian weights"
         return Findings(checks, rows, numbers, note)
 
-    def draw(self, got: Kept) -> Any:
+    def draw(self, got: Kept) -> plots.Figure:
         return draw_accuracies(self.rows(got))
 
 
@@ -251,7 +251,7 @@ def largest_rise(rows: Rows) -> float:
 
 
 @plots.styled
-def draw_accuracies(data: Rows) -> Any:
+def draw_accuracies(data: Rows) -> plots.Figure:
     """A panel for each rate: mean accuracies with two standard errors against d."""
     figure = plots.blank(2.7)
     panels = figure.subplots(1, 2, sharey=True)

@@ -39,7 +39,7 @@ def decay_plot(
     paper: tuple[float, float] | None = None,
     log: str = "xy",
     floor: float | None = None,
-) -> Any:
+) -> plots.Figure:
     """Exact curves against d, points with intervals (in the colour of the curve of their name, if there is one), thin
     grey laws, the paper's d shaded.
     """

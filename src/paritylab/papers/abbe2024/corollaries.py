@@ -113,7 +113,7 @@ class Cor1(Trial):
                 " one, R = 1")
         return Findings(checks, rows, numbers, note)
 
-    def draw(self, got: tuple[Kept, Kept]) -> Any:
+    def draw(self, got: tuple[Kept, Kept]) -> plots.Figure:
         return draw_claim1(self.rows(got))
 
 
@@ -179,7 +179,7 @@ def in_ball(
 
 
 @plots.styled
-def draw_claim1(data: Rows) -> Any:
+def draw_claim1(data: Rows) -> plots.Figure:
     """E F(psi) and the bound of each case against E F(theta)."""
     figure = plots.blank(2.9)
     axes = figure.add_subplot(xlabel="E F($\\theta$)", ylabel="E F($\\psi$)", xscale="log", yscale="log")
@@ -252,7 +252,7 @@ class Cor2(Trial):
         note = "the factor is the printed one; the sharp one leaves out the smallest of its terms, as the proof allows"
         return Findings(checks, rows, numbers, note)
 
-    def draw(self, got: Kept) -> Any:
+    def draw(self, got: Kept) -> plots.Figure:
         return draw_growth(self.rows(got))
 
 
@@ -301,7 +301,7 @@ def squared_gradients(
     return np.concatenate(found)
 
 
-def draw_growth(data: Rows) -> Any:
+def draw_growth(data: Rows) -> plots.Figure:
     """Measured ratios over the printed factor against lambda, and the exact ones at depth 2."""
     series, laws = {}, {}
     for depth, d in sorted({(each["depth"], each["d"]) for each in data if each["d"] in (4, 7)}):

@@ -74,7 +74,7 @@ class Initialisations(Trial):
             self.of_discrete(abs(fourths["discrete:-2,-1,1,2"] - 1.36)),
         ], rows)
 
-    def draw(self, got: Kept) -> Any:
+    def draw(self, got: Kept) -> plots.Figure:
         return draw_moments(self.rows(got), self.fan_in)
 
 
@@ -108,7 +108,7 @@ def sampled_moments(w: np.ndarray, kurtosis: float) -> dict[str, float]:
 
 
 @plots.styled
-def draw_moments(data: Sequence[Mapping[str, Any]], dims: Sequence[int]) -> Any:
+def draw_moments(data: Sequence[Mapping[str, Any]], dims: Sequence[int]) -> plots.Figure:
     """Sample variances times fan-in with five standard errors, a row for each law."""
     names = list(dict.fromkeys(row["law"] for row in data))
     figure = plots.blank(0.9 + 0.17 * len(names))

@@ -72,7 +72,7 @@ class JunkFlow(Trial):
                    "|Gamma_r|, hinge loss, largest": float(hinge.max())}
         return Findings(checks, self.rows(got), numbers)
 
-    def draw(self, got: Arrays) -> Any:
+    def draw(self, got: Arrays) -> plots.Figure:
         rows = {layer: [row for row in self.rows(got) if row["layer"] == layer] for layer in VARIANCES}
         series = {layer: Series(TIMES, [row["variance"] for row in found]) for layer, found in rows.items()}
         laws = {"_" * i + "Var $+ t\\gamma^2\\tau^2$": (TIMES, [row["law"] for row in found])
@@ -199,7 +199,7 @@ class Lemma3Tv(Trial):
                 " the gradient vanishes at odd d); tests are chosen on one half of the runs and judged on the other")
         return Findings(checks, rows, numbers, note)
 
-    def draw(self, got: list[Arrays]) -> Any:
+    def draw(self, got: list[Arrays]) -> plots.Figure:
         return draw_distances(self.rows(got))
 
 
@@ -258,7 +258,7 @@ def best_test(first: Sequence[Floats], second: Sequence[Floats]) -> tuple[float,
 
 
 @plots.styled
-def draw_distances(data: Rows) -> Any:
+def draw_distances(data: Rows) -> plots.Figure:
     """A panel for each loss: the bound (lines) and the lower estimate (points) against tau, by T."""
     figure = plots.blank(2.5)
     panels = figure.subplots(1, 2, sharey=True)

@@ -66,12 +66,12 @@ class Eq11Identity(Exact):
         return Findings([self.differ(wrong, most=self.most)], rows,
                         {"pairs compared": float(sum(4**d for d in range(1, self.most + 1)))})
 
-    def draw(self, got: None) -> Any:
+    def draw(self, got: None) -> plots.Figure:
         return draw_products([row for row in self.counted[0] if row["d"] == self.most])
 
 
 @plots.styled
-def draw_products(rows: Sequence[Mapping[str, Any]]) -> Any:
+def draw_products(rows: Sequence[Mapping[str, Any]]) -> plots.Figure:
     """How many pairs have each sum, by the sign of their product."""
     figure = plots.blank(2.2)
     axes = figure.add_subplot(xlabel="$w \\cdot x$", ylabel="pairs $(w, x)$", yscale="log", ylim=(100, 2e6))
@@ -112,12 +112,12 @@ class Lemma1(Exact):
                 rows.append({"d": d, "bias": float(b), "closed form": float(closed), "sum": float(direct)})
         return Findings([self.close(float(away)), self.equal(unequal)], rows)
 
-    def draw(self, got: None) -> Any:
+    def draw(self, got: None) -> plots.Figure:
         return draw_delta(BIASES, min(20, self.most))
 
 
 @plots.styled
-def draw_delta(biases: Sequence[Fraction], d: int) -> Any:
+def draw_delta(biases: Sequence[Fraction], d: int) -> plots.Figure:
     """Delta as a function of the bias for an even and an odd d, and the sums at the biases that were compared."""
     figure = plots.blank(2.4)
     axes = figure.add_subplot(xlabel="bias b", ylabel="$\\sqrt{d}\\ \\Delta_{d,b}$")
@@ -176,11 +176,11 @@ class Cor3(Exact):
                 for d, scaled in self.scaled.items()]
         return Findings(checks, rows, numbers)
 
-    def draw(self, got: None) -> Any:
+    def draw(self, got: None) -> plots.Figure:
         return draw_sizes(self.scaled)
 
 
-def draw_sizes(sizes: Curve) -> Any:
+def draw_sizes(sizes: Curve) -> plots.Figure:
     curves = {name: ([d for d in sizes if d % 2 == odd], [abs(sizes[d] / LIMIT - 1) for d in sizes if d % 2 == odd])
               for odd, name in ((0, "even d, b = 0"), (1, "odd d, b = -1"))}
     most = max(sizes)
@@ -296,7 +296,7 @@ class Prop1(Trial):
                 "largest: it falls with the width")
         return Findings(checks, rows, numbers, note)
 
-    def draw(self, got: Got) -> Any:
+    def draw(self, got: Got) -> plots.Figure:
         return draw_gaussian(*self.curves(got))
 
 
@@ -333,7 +333,7 @@ def network(d: int, a: int, variance: float) -> float:
 
 
 @plots.styled
-def draw_gaussian(sums: Mapping[Any, Curve], networks: Mapping[Any, Curve]) -> Any:
+def draw_gaussian(sums: Mapping[Any, Curve], networks: Mapping[Any, Curve]) -> plots.Figure:
     """The sums of the step's kernel above, alignments of networks below."""
     figure = plots.blank(5.0)
     above, below = figure.add_subplot(2, 1, 1), figure.add_subplot(2, 1, 2)

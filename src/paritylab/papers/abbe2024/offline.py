@@ -84,7 +84,7 @@ class Fig1Right(Trial):
         share = {f"share of Gaussian runs with training loss below 0.01, N = {most:,}": memorised}
         return Findings(checks, tidy(found), share | numbers(found))
 
-    def draw(self, got: list[Curves]) -> Any:
+    def draw(self, got: list[Curves]) -> plots.Figure:
         return by_size(dict(zip(self.cases, got, strict=True)))
 
 
@@ -128,7 +128,7 @@ class Fig3Right(Trial):
         found = dict(zip(self.cases, got, strict=True))
         return Findings(checks, tidy(found), numbers(found))
 
-    def draw(self, got: list[Curves]) -> Any:
+    def draw(self, got: list[Curves]) -> plots.Figure:
         return by_law(dict(zip(self.cases, got, strict=True)))
 
 
@@ -168,7 +168,7 @@ class SparseParity(Trial):
         values = {f"log10 N at accuracy 0.75, {named(each)}": value for each, value in needed.items()}
         return Findings([self.sizes_agree(float(spread)), self.laws_agree(float(off))], tidy(found), values)
 
-    def draw(self, got: list[Curves]) -> Any:
+    def draw(self, got: list[Curves]) -> plots.Figure:
         return by_size(dict(zip(self.cases, got, strict=True)))
 
 
@@ -234,7 +234,7 @@ def numbers(found: Found) -> dict[str, float | None]:
 
 
 @plots.styled
-def by_size(found: Found) -> Any:
+def by_size(found: Found) -> plots.Figure:
     """Final test accuracy against the size of the training set, one line for each law."""
     laws = list(dict.fromkeys(each for each, _ in found))
     figure = plots.blank(2.3 + 0.08 * len(laws))
@@ -251,7 +251,7 @@ def by_size(found: Found) -> Any:
 
 
 @plots.styled
-def by_law(found: Found) -> Any:
+def by_law(found: Found) -> plots.Figure:
     """Final test accuracy of every run, one line for each law."""
     laws = [each for each, _ in found]
     figure = plots.blank(0.7 + 0.2 * max(3, len(laws)))

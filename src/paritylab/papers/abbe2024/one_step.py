@@ -144,7 +144,7 @@ class Thm41(PerfectNetworks):
         numbers = {f"critical width / d^3, d = {d}": critical_width(d) / d**3 for d in self.d}
         return Findings(checks, rows, numbers, f"{self.seeds} seeds instead of 20; d = 11 is not drawn")
 
-    def draw(self, got: list[dict[str, np.ndarray]]) -> Any:
+    def draw(self, got: list[dict[str, np.ndarray]]) -> plots.Figure:
         scans, narrow, wide = (self.scans(got, kind) for kind in ("scan", "narrow", "wide"))
         return draw_transition({d: scans[d] | narrow[d] | wide[d] for d in self.d if d != 11})
 
@@ -155,7 +155,7 @@ def scan_widths(d: int, clip: float | None = None) -> list[int]:
 
 
 @plots.styled
-def draw_transition(scans: Mapping[int, Mapping[int, Trials]]) -> Any:
+def draw_transition(scans: Mapping[int, Mapping[int, Trials]]) -> plots.Figure:
     figure = plots.blank(2.7)
     axes = figure.add_subplot()
     transition(axes, scans)
@@ -215,7 +215,7 @@ class Thm42(Trial):
         numbers |= {f"share above the bound, d = {d}": each.share[0] for d, each in above.items()}
         return Findings(checks, rows, numbers, f"{self.seeds} seeds instead of 20")
 
-    def draw(self, got: list[dict[str, Floats]]) -> Any:
+    def draw(self, got: list[dict[str, Floats]]) -> plots.Figure:
         return draw_margins(self.margins(got))
 
 
@@ -233,7 +233,7 @@ def mean_margin(d: int) -> float:
 
 
 @plots.styled
-def draw_margins(margins: Mapping[int, Floats]) -> Any:
+def draw_margins(margins: Mapping[int, Floats]) -> plots.Figure:
     figure = plots.blank(2.4)
     axes = figure.add_subplot(xlabel="input dimension d", ylabel="margin $/\\ \\sqrt{n/d}$")
     dims = list(margins)
@@ -303,12 +303,12 @@ class Remark1ClippedRelu(PerfectNetworks):
                  for d, points in self.scans(got, kind).items() for n, each in points.items()]
         return Findings(checks, rows, numbers, f"{self.seeds} seeds instead of 20")
 
-    def draw(self, got: list[dict[str, np.ndarray]]) -> Any:
+    def draw(self, got: list[dict[str, np.ndarray]]) -> plots.Figure:
         return draw_clipped(self.widths, self.scans(got))
 
 
 @plots.styled
-def draw_clipped(widths: Mapping[str, Mapping[int, float]], scans: Mapping[int, Mapping[int, Trials]]) -> Any:
+def draw_clipped(widths: Mapping[str, Mapping[int, float]], scans: Mapping[int, Mapping[int, Trials]]) -> plots.Figure:
     """Critical widths above, networks on either side of them below."""
     figure = plots.blank(4.6)
     above, below = figure.add_subplot(2, 1, 1), figure.add_subplot(2, 1, 2)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -94,7 +93,7 @@ class Fig1Left(Trial):
                    for name, curves in found.items() for step in {self.judged_at, self.steps}}
         return Findings(checks, rows(found), numbers, f"judged after {self.judged_at:,} steps")
 
-    def draw(self, got: list[Curves]) -> Any:
+    def draw(self, got: list[Curves]) -> plots.Figure:
         return accuracy_plot(by_law(self.laws, got), self.judged_at if self.judged_at < self.steps else None)
 
 
@@ -129,7 +128,7 @@ class Fig3Left(Trial):
         checks += [self.fails(*mean(final(found[named(each)])), law=named(each)) for each in OTHERS[1:]]
         return Findings(checks, rows(found))
 
-    def draw(self, got: list[Curves]) -> Any:
+    def draw(self, got: list[Curves]) -> plots.Figure:
         return accuracy_plot(by_law(self.laws, got))
 
 
@@ -180,12 +179,14 @@ class Fig5(Trial):
         numbers = {f"mean accuracy, d = {d}, sigma = {s:g}": mean(values)[0] for (d, s), values in accuracy.items()}
         return Findings(checks, data, numbers)
 
-    def draw(self, got: list[Curves]) -> Any:
+    def draw(self, got: list[Curves]) -> plots.Figure:
         return by_dimension(self.d, self.sigma, self.accuracy(got))
 
 
 @plots.styled
-def by_dimension(dimensions: list[int], sigmas: list[float], accuracy: dict[tuple[int, float], np.ndarray]) -> Any:
+def by_dimension(
+    dimensions: list[int], sigmas: list[float], accuracy: dict[tuple[int, float], np.ndarray]
+) -> plots.Figure:
     """Final accuracy against d, one line for each sigma."""
     figure = plots.blank(2.4)
     axes = figure.add_subplot(xlabel="input dimension d", ylabel="final test accuracy", ylim=(0.45, 1.02))
@@ -212,7 +213,7 @@ class SquaredLoss(Trial):
         setups = [trained(each, self.d, SHALLOW, loss="square") for each in self.laws]
         return lab.curves_each(setups, self.steps, self.steps // 200, self.runs)
 
-    def draw(self, got: list[Curves]) -> Any:
+    def draw(self, got: list[Curves]) -> plots.Figure:
         return accuracy_plot(by_law(self.laws, got))
 
 

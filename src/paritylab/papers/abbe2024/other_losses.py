@@ -67,7 +67,7 @@ class Fig8Left(Trial):
         note = "a network that always says 0 has an error of 0.28, so half the initial error may not need learning"
         return Findings([self.ratio(ratio), self.faster(float(faster))], rows(found), numbers, note)
 
-    def draw(self, got: list[Curves]) -> Any:
+    def draw(self, got: list[Curves]) -> plots.Figure:
         return error_plot(dict(zip(LOSSES, got, strict=True)))
 
 
@@ -78,7 +78,7 @@ def half_times(curves: Curves, whole: float | None = None) -> np.ndarray:
 
 
 @plots.styled
-def error_plot(found: Mapping[str, Curves]) -> Any:
+def error_plot(found: Mapping[str, Curves]) -> plots.Figure:
     """Squared test error against steps: every run thin, the median thick."""
     figure = plots.blank(2.4)
     axes = figure.add_subplot(xlabel="steps", ylabel="squared test error", yscale="log")
@@ -127,7 +127,7 @@ class Fig8Right(Trial):
                 " has no upper bound.")
         return Findings(checks, data, numbers, note)
 
-    def draw(self, got: list[dict[str, np.ndarray]]) -> Any:
+    def draw(self, got: list[dict[str, np.ndarray]]) -> plots.Figure:
         return alignment_plot(dict(zip(self.d, got, strict=True)))
 
 
@@ -186,7 +186,7 @@ def ratio_of_means(above: np.ndarray, below: np.ndarray, rng: np.random.Generato
 
 
 @plots.styled
-def alignment_plot(values: Mapping[int, Mapping[str, np.ndarray]]) -> Any:
+def alignment_plot(values: Mapping[int, Mapping[str, np.ndarray]]) -> plots.Figure:
     """Mean alignment against d for both losses."""
     figure = plots.blank(2.4)
     axes = figure.add_subplot(xlabel="input dimension d", ylabel="gradient alignment", yscale="log")
@@ -247,7 +247,7 @@ class OpenOtherLosses(Trial):
                    for (d, name, each), curves in found.items()}
         return Findings(checks, data, numbers)
 
-    def draw(self, got: list[Curves]) -> Any:
+    def draw(self, got: list[Curves]) -> plots.Figure:
         return losses_plot(dict(zip(self.cases, got, strict=True)))
 
 
@@ -258,7 +258,7 @@ def median_time(curves: Curves, accuracy: float = 0.9) -> float:
 
 
 @plots.styled
-def losses_plot(found: Mapping[tuple[int, str, str], Curves]) -> Any:
+def losses_plot(found: Mapping[tuple[int, str, str], Curves]) -> plots.Figure:
     """Final accuracy by law and loss; one panel for each dimension."""
     dimensions = list(dict.fromkeys(d for d, _, _ in found))
     laws = list(dict.fromkeys(each for _, _, each in found))

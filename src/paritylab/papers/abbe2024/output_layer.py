@@ -65,7 +65,7 @@ class Thm43(Trial):
                    for factor in FACTORS}
         return Findings(checks, data, numbers, f"{self.seeds} seeds instead of 10")
 
-    def draw(self, got: list[dict[str, np.ndarray]]) -> Any:
+    def draw(self, got: list[dict[str, np.ndarray]]) -> plots.Figure:
         return draw_sgd(self.found(got))
 
 
@@ -89,7 +89,7 @@ def largest_drop(rule: Bounds, curves: Sequence[Sequence[Trials]]) -> Check:
 
 
 @plots.styled
-def draw_sgd(found: Mapping[Place, Mapping[float, Trials]]) -> Any:
+def draw_sgd(found: Mapping[Place, Mapping[float, Trials]]) -> plots.Figure:
     figure = plots.blank(2.6)
     axes = figure.add_subplot(xlabel="samples $TB\\ /\\ d^5$", ylabel="share of perfect networks", xscale="log",
                               ylim=(-0.04, 1.04))
@@ -152,12 +152,12 @@ class Thm4Bias(PerfectNetworks):
         note = f"{self.seeds} seeds (recommended bias: {self.seeds // 10}) instead of 10"
         return Findings(checks, data, numbers, note)
 
-    def draw(self, got: list[dict[str, np.ndarray]]) -> Any:
+    def draw(self, got: list[dict[str, np.ndarray]]) -> plots.Figure:
         first = self.d[0]
         return draw_biases({kind: self.scans(got, kind)[first] for kind in SCANS}, first)
 
 
-def draw_biases(scans: Mapping[str, Mapping[int, Trials]], d: int) -> Any:
+def draw_biases(scans: Mapping[str, Mapping[int, Trials]], d: int) -> plots.Figure:
     series = {}
     for name, points in scans.items():
         shares, ends = zip(*(each.share for each in points.values()), strict=True)

@@ -103,7 +103,7 @@ class OpenThreshold(Trial):
         low, high = np.quantile(known, [0.025, 0.975])
         return float(low), float(high)
 
-    def draw(self, got: tuple[list[Curves], list[dict[str, Floats]]]) -> Any:
+    def draw(self, got: tuple[list[Curves], list[dict[str, Floats]]]) -> plots.Figure:
         return threshold_plot(self.accuracy(got[0]), self.variables(got[1]))
 
 
@@ -153,7 +153,7 @@ def spread(accuracy: Accuracy, x: Mapping[tuple[int, float], float]) -> float:
 
 
 @plots.styled
-def threshold_plot(accuracy: Accuracy, variables: Mapping[str, Mapping[tuple[int, float], float]]) -> Any:
+def threshold_plot(accuracy: Accuracy, variables: Mapping[str, Mapping[tuple[int, float], float]]) -> plots.Figure:
     """Final accuracy against sigma, sigma sqrt(d), sigma d and the alignment: which of them collapses the curves?"""
     names = {"sigma": r"$\sigma$", "sigma sqrt(d)": r"$\sigma\sqrt{d}$", "sigma d": r"$\sigma d$",
              "exact alignment": "alignment"}
@@ -235,7 +235,7 @@ class OpenGalPredicts(Trial):
                 for (d, name, each), whole, first, accuracy
                 in zip(self.cases, *(values.tolist() for values in self.measured(got)), strict=True)]
 
-    def draw(self, got: tuple[list[Curves], list[dict[str, Floats]]]) -> Any:
+    def draw(self, got: tuple[list[Curves], list[dict[str, Floats]]]) -> plots.Figure:
         return prediction_plot(self.rows(got))
 
 
@@ -274,7 +274,7 @@ def rank_interval(x: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> tup
 
 
 @plots.styled
-def prediction_plot(data: Sequence[Mapping[str, Any]]) -> Any:
+def prediction_plot(data: Sequence[Mapping[str, Any]]) -> plots.Figure:
     """Final accuracy against the initial alignment; a colour for each law, a mark for each network."""
     figure = plots.blank(3.2)
     axes = figure.add_subplot(xscale="log", xlabel="hinge alignment at initialisation", ylabel="final test accuracy")

@@ -84,7 +84,7 @@ def rows(found: Mapping[str, Curves], **columns: Any) -> list[dict[str, Any]]:
 
 
 @plots.styled
-def accuracy_plot(found: Mapping[str, Curves], mark: int | None = None) -> Any:
+def accuracy_plot(found: Mapping[str, Curves], mark: int | None = None) -> plots.Figure:
     """Mean test accuracy against steps, with bands of Student-t intervals; ``mark`` where it is judged."""
     figure = plots.blank(2.4 + 0.08 * len(found))
     axes = figure.add_subplot(xlabel="steps", ylabel="test accuracy", ylim=(0.45, 1.02))

@@ -98,7 +98,7 @@ class Thm5(Starts):
         least = min(((sum(group), len(group)) for group in groups.values()), key=lambda pair: pair[0] / pair[1])
         return self.share(*proportion(*least), law=plain(law), beta=plain(beta))
 
-    def draw(self, got: list[dict[str, Floats]]) -> Any:
+    def draw(self, got: list[dict[str, Floats]]) -> plots.Figure:
         return draw_errors(self.rows(got), self.error)
 
 
@@ -130,7 +130,7 @@ def plain(label: str) -> str:
 
 
 @plots.styled
-def draw_errors(data: Rows, error: float) -> Any:
+def draw_errors(data: Rows, error: float) -> plots.Figure:
     """A line for each law and beta, a circle for each run."""
     figure = plots.blank(2.6)
     axes = figure.add_subplot(xlabel="exact error under the input law")
@@ -192,7 +192,7 @@ class Thm6Updates(Starts):
                 numbers[f"{name} updates / d^3, {order}, {plain(beta)}, unperturbed"] = end
         return Findings(checks, data, numbers, NOTE)
 
-    def draw(self, got: list[dict[str, Floats]]) -> Any:
+    def draw(self, got: list[dict[str, Floats]]) -> plots.Figure:
         return draw_updates(self.rows(got))
 
 
@@ -216,7 +216,7 @@ def slope_of(rows: Rows, generator: np.random.Generator, resamples: int = 1000) 
     return fit(x, np.concatenate(logs)).slope, (float(low), float(high))
 
 
-def draw_updates(data: Rows) -> Any:
+def draw_updates(data: Rows) -> plots.Figure:
     """Medians with the range of all runs, beside d^3 and the bound."""
     dims = sorted({row["d"] for row in data})
     series = {}

@@ -48,7 +48,7 @@ class Fig18(Trial):
                      for k, value, slope in zip(self.k, found["values"], found["slopes"], strict=True)]
         return Findings(checks, rows)
 
-    def draw(self, got: Any) -> Any:
+    def draw(self, got: Any) -> plots.Figure:
         return shapes()
 
 
@@ -92,7 +92,7 @@ def off_kinks(z: Floats, k: int) -> Any:
 
 
 @plots.styled
-def shapes() -> Any:
+def shapes() -> plots.Figure:
     """Each activation for two degrees, with the points it goes through."""
     figure = plots.blank(3.0)
     panels = np.ravel(figure.subplots(2, 2, sharex=True, sharey=True))

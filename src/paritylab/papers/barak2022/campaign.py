@@ -271,7 +271,7 @@ FAMILIES = {
 
 
 @plots.styled
-def luck_plot(cells: pl.DataFrame) -> Any:
+def luck_plot(cells: pl.DataFrame) -> plots.Figure:
     """How early lucky runs are: the 1st percentile over the median, a point for each cell that has both."""
     figure = plots.blank(2.6)
     axes = figure.add_subplot(xlabel="median steps to convergence", ylabel="1st percentile / median")

@@ -72,12 +72,12 @@ class Fig9(Trial):
             checks.append(self.grows(high - low, passed=high > low, k=k, next=k + 1))
         return Findings(checks, rows)
 
-    def draw(self, got: list[list[Race]]) -> Any:
+    def draw(self, got: list[list[Race]]) -> plots.Figure:
         return draw_exponents(self.rows(got))
 
 
 @plots.styled
-def draw_exponents(rows: Sequence[Mapping[str, Any]]) -> Any:
+def draw_exponents(rows: Sequence[Mapping[str, Any]]) -> plots.Figure:
     """Every cell's alpha for each k, the median marked, beside the bound 1.2 k."""
     figure = plots.blank(2.2)
     axes = figure.add_subplot(xlabel="parity degree k", ylabel=r"exponent $\alpha$")

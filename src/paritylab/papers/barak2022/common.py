@@ -69,7 +69,7 @@ def with_interval(values: np.ndarray) -> tuple[float, tuple[float, float]]:
 
 
 @plots.styled
-def times_plot(samples: Mapping[str, Records]) -> Any:
+def times_plot(samples: Mapping[str, Records]) -> plots.Figure:
     """A circle for each solved run, one line of them for each sample; how many were solved at the right."""
     figure = plots.blank(0.7 + 0.17 * max(3, len(samples)))
     axes = figure.add_subplot(xscale="log", xlabel="steps to convergence", ylim=(len(samples) - 0.5, -0.5))

@@ -69,7 +69,7 @@ class C7DeepQuadratic(Trial):
                   for case, result in zip(self.cases, got, strict=True)]
         return Findings(checks, by_case(self.cases, got))
 
-    def draw(self, got: list[Result]) -> Any:
+    def draw(self, got: list[Result]) -> plots.Figure:
         return draw_cases(self.cases, got)
 
 
@@ -78,7 +78,7 @@ def by_case(cases: Sequence[str], results: Sequence[Result]) -> list[dict[str, A
             for row in by_run(result.records)]
 
 
-def draw_cases(cases: Sequence[str], results: Sequence[Result]) -> Any:
+def draw_cases(cases: Sequence[str], results: Sequence[Result]) -> plots.Figure:
     return times_plot({case: result.records for case, result in zip(cases, results, strict=True)})
 
 
@@ -119,13 +119,13 @@ class C7Sanity(Trial):
                       "last": float(values[-1])} for run, values in enumerate(traced.accuracy)]
         return Findings(checks, rows, numbers)
 
-    def draw(self, got: list[Curves]) -> Any:
+    def draw(self, got: list[Curves]) -> plots.Figure:
         return accuracy_curves({case: (traced.steps, traced.accuracy)
                                 for case, traced in zip(self.cases, got, strict=True)}, 0.53)
 
 
 @plots.styled
-def accuracy_curves(curves: Mapping[str, tuple[Any, Any]], bound: float) -> Any:
+def accuracy_curves(curves: Mapping[str, tuple[Any, Any]], bound: float) -> plots.Figure:
     """Accuracy against steps: the highest, middle and lowest of the runs at each step."""
     figure = plots.blank(2.3)
     axes = figure.add_subplot(xlabel="steps", ylabel="accuracy of the runs")
@@ -189,7 +189,7 @@ class C2BiasNeeded(Trial):
                   self.gradient(float(np.abs(unbiased_gradients(11, 3)).max()))]
         return Findings(checks, by_case(self.cases, got))
 
-    def draw(self, got: list[Result]) -> Any:
+    def draw(self, got: list[Result]) -> plots.Figure:
         return draw_cases(self.cases, got)
 
 
@@ -244,7 +244,7 @@ class D1LowDegreeFails(Trial):
         checks += [self.chance(value, run=run) for run, value in zip(records.run, accuracies, strict=True)]
         return Findings(checks, rows)
 
-    def draw(self, got: tuple[dict[str, np.ndarray], tuple[Records, Any]]) -> Any:
+    def draw(self, got: tuple[dict[str, np.ndarray], tuple[Records, Any]]) -> plots.Figure:
         return orthogonality(dict(zip(PAIRS, got[0]["largest"], strict=True)))
 
 
@@ -267,7 +267,7 @@ def random_net(rng: np.random.Generator, x: Floats, width: int, degree: int) -> 
 
 
 @plots.styled
-def orthogonality(largest: Mapping[tuple[int, int], float]) -> Any:
+def orthogonality(largest: Mapping[tuple[int, int], float]) -> plots.Figure:
     """The largest correlations, by the degrees of network and parity."""
     figure = plots.blank(2.2)
     axes = figure.add_subplot(xlabel="degree of the parity", ylabel="largest $|E f \\chi_S| / \\max |f|$", yscale="log")

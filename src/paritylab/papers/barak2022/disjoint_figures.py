@@ -15,7 +15,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 @plots.styled
-def descent(times: Mapping[int, Floats], levels: Sequence[float]) -> Any:
+def descent(times: Mapping[int, Floats], levels: Sequence[float]) -> plots.Figure:
     """The error as a function of time / T0: median of the starts, with quartiles."""
     figure = plots.blank(2.3)
     axes = figure.add_subplot(xlabel=r"steps / steps to error < $10^{-3}$", ylabel="error", xlim=(0, 1), ylim=(0, 0.51))
@@ -32,7 +32,7 @@ def descent(times: Mapping[int, Floats], levels: Sequence[float]) -> Any:
 
 
 @plots.styled
-def runs(steps: np.ndarray, error: Floats, positive: np.ndarray) -> Any:
+def runs(steps: np.ndarray, error: Floats, positive: np.ndarray) -> plots.Figure:
     """One line for each run, up to where its weights overflow."""
     figure = plots.blank(2.3)
     axes = figure.add_subplot(xlabel="steps", ylabel="error", ylim=(0, 0.55))
@@ -60,7 +60,7 @@ def rest(curves: Mapping[str, Rows]) -> Any:
 
 
 @plots.styled
-def gammas(data: Rows) -> Any:
+def gammas(data: Rows) -> plots.Figure:
     """Left: 1 - ratio against gamma at the largest n'. Right: the scaled quantity, its range over gamma."""
     figure = plots.blank(2.3)
     left, right = figure.subplots(1, 2)
@@ -83,7 +83,7 @@ def gammas(data: Rows) -> Any:
 
 
 @plots.styled
-def margins(samples: Mapping[str, Floats]) -> Any:
+def margins(samples: Mapping[str, Floats]) -> plots.Figure:
     """How far the two bounds are from the times: 1 is equality, below 1 a violation."""
     figure = plots.blank(2.3)
     panels = ("lower: $T_i(b)$ / bound", "log"), ("upper: bound / rest", "linear")
@@ -100,7 +100,7 @@ def margins(samples: Mapping[str, Floats]) -> Any:
 
 
 @plots.styled
-def bounds(rows: Rows) -> Any:
+def bounds(rows: Rows) -> plots.Figure:
     """The error and its bounds against v/||u||, for one network."""
     figure = plots.blank(2.5)
     axes = figure.add_subplot(xlabel=r"$v_i/\|u_i\|$ (n' = 50, k = 3, signs)", ylabel="error", yscale="log")
@@ -119,7 +119,7 @@ def bounds(rows: Rows) -> Any:
 
 
 @plots.styled
-def adaptive(data: Rows) -> Any:
+def adaptive(data: Rows) -> plots.Figure:
     """A circle for each start with prod v > 0: its error at the end, and its largest irrelevant weight on the way."""
     data = [row for row in data if row["positive"]]
     cells = sorted({(row["batch"], row["k"], row["block"]) for row in data})

@@ -60,7 +60,7 @@ class Fig2Left(Trial):
             numbers |= {f"median, width {width}": median, f"smallest t_c, width {width}": float(times[0])}
         return Findings(checks, rows, numbers)
 
-    def draw(self, got: list[Result]) -> Any:
+    def draw(self, got: list[Result]) -> plots.Figure:
         samples = {f"width {width}": result.records for width, result in zip(self.widths, got, strict=True)}
         return plots.histogram_plot(samples, reference=float(math.comb(self.n, 3)),
                                     bins=60 if self.runs < 10**5 else 240)
@@ -125,7 +125,7 @@ class Fig2Center(Trial):
                      for start, group in enumerate(groups) for stream, t in enumerate(group)]
         return Findings(checks, rows, numbers)
 
-    def draw(self, got: list[list[Result]]) -> Any:
+    def draw(self, got: list[list[Result]]) -> plots.Figure:
         return draw_groups({f"width {width}": groups for width, groups in self.groups(got).items()})
 
 
@@ -165,7 +165,7 @@ def intraclass(groups: Sequence[Any]) -> Intraclass:
 
 
 @plots.styled
-def draw_groups(shown: Mapping[str, Sequence[Any]]) -> Any:
+def draw_groups(shown: Mapping[str, Sequence[Any]]) -> plots.Figure:
     """A column for each initialisation, in the order of their medians; a point for each stream of data."""
     figure = plots.blank(2.3)
     axes = figure.add_subplot(xlabel="initialisation, by its median", ylabel="steps to convergence", yscale="log")

@@ -72,7 +72,7 @@ class Lemma1Majority(Enumerated):
         return [{"n": n, "k": k, "weight": level_weight(n, k)}
                 for n in self.large for k in range(1, n, 2) if n >= 2 * k**2]
 
-    def draw(self, got: None) -> Any:
+    def draw(self, got: None) -> plots.Figure:
         return draw_weights(self.weights)
 
 
@@ -80,7 +80,7 @@ def scaled_weights(rows: Sequence[Mapping[str, Any]], power: float) -> list[floa
     return [row["k"] ** power * row["weight"] for row in rows]
 
 
-def draw_weights(rows: Sequence[Mapping[str, Any]]) -> Any:
+def draw_weights(rows: Sequence[Mapping[str, Any]]) -> plots.Figure:
     """The scaled weights against k beside their limit, and those with the printed exponent."""
     series, laws = {}, {}
     for n in sorted({row["n"] for row in rows}):
@@ -135,7 +135,7 @@ class Lemma2Gradients(Enumerated):
                   self.by_bias(max(row["bias gradient"] for row in self.rows))]
         return Findings(checks, self.rows)
 
-    def draw(self, got: None) -> Any:
+    def draw(self, got: None) -> plots.Figure:
         series, laws = {}, {}
         for k, (part, step) in itertools.product((2, 4), (("relevant", -1), ("irrelevant", 1))):
             series[f"{part}, k = {k}"] = Series(self.n, [row[part] for row in self.rows if row["k"] == k])
@@ -192,7 +192,7 @@ class C6NoiseScaling(Enumerated):
         numbers = {"median largest coordinate without flips": float(np.median([row["largest"] for row in self.rows]))}
         return Findings([self.deviation(max(row["deviation"] for row in self.rows))], self.rows, numbers)
 
-    def draw(self, got: None) -> Any:
+    def draw(self, got: None) -> plots.Figure:
         sums = {(unit, p): np.sum([abs(row["noisy gap"]) for row in self.rows if (row["unit"], row["p"]) == (unit, p)])
                 for unit in UNITS for p in NOISES}
         series = {unit: Series(NOISES, [sums[unit, p] / sums[unit, 0.0] for p in NOISES]) for unit in UNITS}
@@ -257,7 +257,7 @@ class C7ZeroGradient(Enumerated):
                    for k in (3, 4)]
         return Findings(checks, self.rows)
 
-    def draw(self, got: None) -> Any:
+    def draw(self, got: None) -> plots.Figure:
         return gradient_sizes(self.rows)
 
 
@@ -271,7 +271,7 @@ def stacked_gradient(rng: np.random.Generator, x: Floats, y: Floats, width: int 
 
 
 @plots.styled
-def gradient_sizes(data: Sequence[Mapping[str, Any]]) -> Any:
+def gradient_sizes(data: Sequence[Mapping[str, Any]]) -> plots.Figure:
     """The share of draws with at most this size; zeros at the left end."""
     figure = plots.blank(2.2)
     axes = figure.add_subplot(xscale="log", xlabel="size of the gradient", ylabel="share of draws", ylim=(0, 1.02))

@@ -86,7 +86,7 @@ class Fig4Right(FiniteSample):
             return rule(None, m="no such m")
         return rule(median(delays[m]), bootstrap(median, delays[m], rng=self.rng(m)), m=f"m={m}")
 
-    def draw(self, got: list[Curves]) -> Any:
+    def draw(self, got: list[Curves]) -> plots.Figure:
         return draw_curves(dict(zip(self.samples, got, strict=True)))
 
 
@@ -130,7 +130,7 @@ class Fig15(FiniteSample):
         note = f"{self.steps:.0e} steps, not 1e6; {GRID}" if self.size == "standard" else GRID
         return Findings(checks, rows(found), numbers, note)
 
-    def draw(self, got: list[Curves]) -> Any:
+    def draw(self, got: list[Curves]) -> plots.Figure:
         return draw_map(dict(zip(self.cases, got, strict=True)), self.samples, self.decays)
 
 
@@ -194,7 +194,7 @@ def rows(found: Mapping[Case, Curves]) -> list[dict[str, Any]]:
 
 
 @plots.styled
-def draw_curves(found: Mapping[int, Curves]) -> Any:
+def draw_curves(found: Mapping[int, Curves]) -> plots.Figure:
     """A panel for each m: train and test accuracy of every run."""
     lines = math.ceil(len(found) / 2)
     figure = plots.blank(0.55 + 0.85 * lines)
@@ -219,7 +219,7 @@ def draw_curves(found: Mapping[int, Curves]) -> Any:
 
 
 @plots.styled
-def draw_map(found: Mapping[Case, Curves], samples: Sequence[int], decays: Sequence[float]) -> Any:
+def draw_map(found: Mapping[Case, Curves], samples: Sequence[int], decays: Sequence[float]) -> plots.Figure:
     """The median final test accuracy as a colour for each m and decay; the numbers are test / train in per cent."""
     grid = [[found[m, decay] for m in samples] for decay in decays]
     test = np.array([[median(final(curves.accuracy)) for curves in line] for line in grid])

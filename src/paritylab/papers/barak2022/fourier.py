@@ -101,7 +101,7 @@ class Fig11(RandomGaps):
             rows += [{"k": k, "law": law, "draw": i, "gap": float(gap)} for i, gap in enumerate(found["gap"])]
         return Findings(checks, rows)
 
-    def draw(self, got: list[Arrays]) -> Any:
+    def draw(self, got: list[Arrays]) -> plots.Figure:
         return gap_histograms(self.n, [cell for cell in self.cells(self.k, got) if cell[0] % 2 == 0])
 
 
@@ -152,7 +152,7 @@ class Fig12Left(RandomGaps):
         checks.append(self.formula(max(float(found["deviation"]) for found in got)))
         return Findings(checks, rows, numbers)
 
-    def draw(self, got: list[Arrays]) -> Any:
+    def draw(self, got: list[Arrays]) -> plots.Figure:
         return gap_histograms(self.n, list(self.cells(self.degrees, got)))
 
 
@@ -167,7 +167,7 @@ def sinusoid_gaps(seed: int, n: int, k: int, law: str, draws: int, enumerated: i
 
 
 @plots.styled
-def gap_histograms(n: int, cells: Sequence[tuple[int, str, Mapping[str, Floats]]]) -> Any:
+def gap_histograms(n: int, cells: Sequence[tuple[int, str, Mapping[str, Floats]]]) -> plots.Figure:
     """A panel for each k, the central 99 % of the draws; dashed: the majority's gap, which there is for even k."""
     shown = {k: {law: found["gap"] for other, law, found in cells if other == k} for k, _, _ in cells}
     figure = plots.blank(0.6 + 0.95 * len(shown))
@@ -228,7 +228,7 @@ class Fig12Right(Trial):
         note = "k = 3 is odd, so the paper's reference, the gap of majority, is 0 here"
         return Findings(checks, rows, numbers, note)
 
-    def draw(self, got: Curves) -> Any:
+    def draw(self, got: Curves) -> plots.Figure:
         return gap_paths(got.steps, path_gaps(got), got.first())
 
 
@@ -239,7 +239,7 @@ def path_gaps(traced: Curves) -> Floats:
 
 
 @plots.styled
-def gap_paths(steps: Any, found: Floats, solved: Any) -> Any:
+def gap_paths(steps: Any, found: Floats, solved: Any) -> plots.Figure:
     """A line for each run; a circle where it first is right on the whole sample."""
     figure = plots.blank(2.3)
     axes = figure.add_subplot(xlabel="steps", ylabel="gap of the population gradient")
@@ -327,7 +327,7 @@ class Prop5(Trial):
                                            samples=row["samples"], k=k))
         return Findings(checks, rows)
 
-    def draw(self, got: dict[tuple[int, int], list[Arrays]]) -> Any:
+    def draw(self, got: dict[tuple[int, int], list[Arrays]]) -> plots.Figure:
         rows, series = self.rows(got), {}
         for k in self.sampled:
             shown = [row for row in rows if row["k"] == k and row["samples"]]

@@ -67,7 +67,7 @@ class Fig3(Trial):
             ]
         return Findings(checks, rows(settings), numbers(settings), note(settings))
 
-    def draw(self, got: list[Pair]) -> Any:
+    def draw(self, got: list[Pair]) -> plots.Figure:
         return draw_one(*list(self.found(got).items())[-1])
 
 
@@ -117,7 +117,7 @@ class Fig13(Trial):
                 checks.append(self.apart(*share(found.between_neurons >= 0.1 * found.t_c), setting=name))
         return Findings(checks, rows(settings), numbers(settings), note(settings))
 
-    def draw(self, got: list[Pair]) -> Any:
+    def draw(self, got: list[Pair]) -> plots.Figure:
         return draw_grid(self.found(got))
 
 
@@ -242,7 +242,7 @@ def shown_run(found: Progress) -> tuple[int, int]:
 
 
 @plots.styled
-def draw_one(title: str, found: Progress) -> Any:
+def draw_one(title: str, found: Progress) -> plots.Figure:
     """One run: loss, weights, and rho beside random labels and the maximum of unbiased random walks."""
     run, end = shown_run(found)
     steps, left = found.parity.steps[: end + 1], found.parity.steps[found.last[run]]
@@ -276,7 +276,7 @@ def draw_one(title: str, found: Progress) -> Any:
 
 
 @plots.styled
-def draw_grid(settings: Mapping[str, Progress]) -> Any:
+def draw_grid(settings: Mapping[str, Progress]) -> plots.Figure:
     """A panel for each setting: how far each weight of one run moved, and rho on random labels."""
     lines = math.ceil(len(settings) / 2)
     figure = plots.blank(0.75 + 1.05 * lines)

@@ -101,7 +101,7 @@ class Thm6Kernels(Trial):
         note = "A: the optimum by a certificate (a feasible point and a dual bound) instead of projected SGD"
         return Findings(checks, rows, numbers, note)
 
-    def draw(self, got: FixedFeatures) -> Any:
+    def draw(self, got: FixedFeatures) -> plots.Figure:
         return draw_fixed(got.losses, got.accuracies)
 
 
@@ -174,7 +174,7 @@ def ridge_accuracy(features: Floats, y: Floats, train: int) -> float:
 
 
 @plots.styled
-def draw_fixed(losses: Mapping[int, Floats], accuracies: Mapping[str, Floats]) -> Any:
+def draw_fixed(losses: Mapping[int, Floats], accuracies: Mapping[str, Floats]) -> plots.Figure:
     """Above: gains on the trivial loss over the supports. Below: accuracies of all seeds. Dotted: what is asked."""
     figure = plots.blank(3.2)
     above, below = figure.subplots(2, 1)
@@ -243,7 +243,7 @@ class C6GaussianElimination(Trial):
                 checks.append(self.noisy(value, interval, n=n))
         return Findings(checks, rows)
 
-    def draw(self, got: list[dict[str, np.ndarray]]) -> Any:
+    def draw(self, got: list[dict[str, np.ndarray]]) -> plots.Figure:
         rows, series = self.rows(got), {}
         for method, p in CASES:
             shown = [row for row in rows if (row["method"], row["p"]) == (method, p)]

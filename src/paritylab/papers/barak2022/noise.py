@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -82,7 +81,7 @@ class Fig16(Trial):
         note = f"at most {self.long} steps for p > 0.4" if self.size == "standard" else ""
         return Findings(checks, data, note=note)
 
-    def draw(self, got: list[list[Result]]) -> Any:
+    def draw(self, got: list[list[Result]]) -> plots.Figure:
         return draw_growth(self.found(got)[0.75], self.batches, self.noises)
 
 
@@ -96,7 +95,7 @@ def smallest_growth(*samples: Floats) -> float:
     return float(np.min(ratios))
 
 
-def draw_growth(found: Mapping[Case, Records], batches: Sequence[int], noises: Sequence[float]) -> Any:
+def draw_growth(found: Mapping[Case, Records], batches: Sequence[int], noises: Sequence[float]) -> plots.Figure:
     """The median over runs, with bars from the fastest to the slowest of them."""
     series = {}
     for batch in batches:

@@ -69,7 +69,7 @@ class Traced(Trial):
     def records(self, got: tuple[Any, ...]) -> dict[str, Records]:
         return {name: result.records for name, result in zip(self.panels(), got[0], strict=True)}
 
-    def draw(self, got: tuple[Any, ...]) -> Any:
+    def draw(self, got: tuple[Any, ...]) -> plots.Figure:
         return draw_errors(dict(zip(self.panels(), got[-1], strict=True)))
 
 
@@ -123,7 +123,7 @@ def rows(panels: Mapping[str, Phases]) -> list[dict[str, Any]]:
 
 
 @plots.styled
-def draw_errors(curves: Mapping[str, Curves]) -> Any:
+def draw_errors(curves: Mapping[str, Curves]) -> plots.Figure:
     """A panel for each curve: the error of its first run."""
     lines = math.ceil(len(curves) / 2)
     figure = plots.blank(0.35 + 0.95 * lines)

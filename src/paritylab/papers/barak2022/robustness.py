@@ -173,7 +173,7 @@ class RobustSpace(Trial):
             note += ", width-1000 networks left out"
         return Findings(checks, rows(found), numbers, note if self.size != "full" else "")
 
-    def draw(self, got: Chains) -> Any:
+    def draw(self, got: Chains) -> plots.Figure:
         return draw_shares(self.best(got), "setting")
 
 
@@ -224,12 +224,12 @@ class LessRobust(Trial):
         note = "" if "*iii" in self.names else "without the Transformer, which needs a GPU"
         return Findings(checks, rows(found), {"the share over all B >= 16": float(pooled)}, note)
 
-    def draw(self, got: Chains) -> Any:
+    def draw(self, got: Chains) -> plots.Figure:
         return draw_shares(self.best(got), "batch")
 
 
 @plots.styled
-def draw_shares(found: Mapping[Combination, Best], axis: str) -> Any:
+def draw_shares(found: Mapping[Combination, Best], axis: str) -> plots.Figure:
     """The share of combinations in which some rate solves a fifth of the runs, against one of their choices."""
     values = list(dict.fromkeys(getattr(point, axis) for point in found))
     losses = [loss for loss in LOSSES if any(point.loss == loss for point in found)]
@@ -295,7 +295,7 @@ class LossInterchangeable(Trial):
                 for (name, loss, lr), result in zip(self.points(), got, strict=True)]
         return Findings(checks, data)
 
-    def draw(self, got: list[Result]) -> Any:
+    def draw(self, got: list[Result]) -> plots.Figure:
         return times_plot({f"({name}) {loss}": result.records
                            for name, best in self.fastest(got).items() for loss, result in best.items()})
 

@@ -70,7 +70,7 @@ class Fig1Right(Wide):
         checks.append(steeper(self.increase, [line.slope[0] for line in lines.values()]))
         return Findings(checks, rows(got))
 
-    def draw(self, got: Chains) -> Any:
+    def draw(self, got: Chains) -> plots.Figure:
         return draw_curves(got, {name: Line(results, low=12, resamples=0) for name, results in got.items()})
 
 
@@ -107,7 +107,7 @@ class Fig2Right(Wide):
         numbers = {"slope(left)": left.slope[0], "slope(right)": right.slope[0]}
         return Findings(checks, rows(got), numbers)
 
-    def draw(self, got: Chains) -> Any:
+    def draw(self, got: Chains) -> plots.Figure:
         return draw_curves(got, {})
 
 
@@ -175,7 +175,7 @@ class Fig10Mlp(Settings):
             checks += [self.bends(*steepening(got[f"({name}) k=3"]), setting=name) for name in names]
         return Findings(checks, rows(got))
 
-    def draw(self, got: Chains) -> Any:
+    def draw(self, got: Chains) -> plots.Figure:
         return draw_panels(got)
 
 
@@ -212,7 +212,7 @@ class Fig10Misc(Settings):
         checks = [*self.straight(curves, ["xv", "xiv"]), self.slope(*Line(curves["(xv) k=3"], high=25).slope)]
         return Findings(checks, rows(curves))
 
-    def draw(self, got: tuple[Chains, Chains]) -> Any:
+    def draw(self, got: tuple[Chains, Chains]) -> plots.Figure:
         return draw_panels(self.curves(got))
 
 
@@ -293,7 +293,7 @@ def series(results: Sequence[Result]) -> plots.Series:
                         [s.median_interval[0] for s in summaries], [s.median_interval[1] for s in summaries])
 
 
-def draw_curves(curves: Mapping[str, Sequence[Result]], lines: Mapping[str, Line]) -> Any:
+def draw_curves(curves: Mapping[str, Sequence[Result]], lines: Mapping[str, Line]) -> plots.Figure:
     laws = {}
     for name, line in lines.items():
         if len(line.n) > 1:
@@ -305,7 +305,7 @@ def draw_curves(curves: Mapping[str, Sequence[Result]], lines: Mapping[str, Line
 
 
 @plots.styled
-def draw_panels(curves: Mapping[str, Sequence[Result]]) -> Any:
+def draw_panels(curves: Mapping[str, Sequence[Result]]) -> plots.Figure:
     """One panel for each setting, and range of n, of which there is something; one line for each k."""
     present = {(key.split(" k=")[0], LARGER if key.endswith(LARGER) else "") for key in curves}
     shown = [(f"({name})", more) for more in ("", LARGER) for name in settings.BARAK2022

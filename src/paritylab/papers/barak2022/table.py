@@ -143,7 +143,7 @@ class Fig7(Table):
         numbers |= repeated_numbers(certain, again, self.rng(8))
         return Findings(checks, rate_rows(measured, again), numbers, self.what_is_missing(measured))
 
-    def draw(self, got: Answers) -> Any:
+    def draw(self, got: Answers) -> plots.Figure:
         measured = self.judged(got)
         ratios = {(m.cell.setting, m.cell.k, m.cell.batch): m.log_ratio(m.as_printed) for m in measured if m.cell.p10}
         return heat_map(ratios, "log10(measured / printed)", 0.5)
@@ -272,7 +272,7 @@ class Fig8(Table):
                             float(np.mean(np.array(chances) > 0.05))}
         return Findings(checks, rows, numbers, self.what_is_missing(measured))
 
-    def draw(self, got: Answers) -> Any:
+    def draw(self, got: Answers) -> plots.Figure:
         """Measured minus printed percentage at the fastest rate."""
         gaps = {(row["setting"], row["k"], row["batch"]): row["percent"] - row["published"]
                 for row in self.rows(got) if row["rule"] == "fastest"}
@@ -288,7 +288,7 @@ def repeated_share(repeat: Repeat | None, printed: float) -> dict[str, Any]:
 
 
 @plots.styled
-def heat_map(values: Mapping[tuple[str, int, int], float], label: str, limit: float) -> Any:
+def heat_map(values: Mapping[tuple[str, int, int], float], label: str, limit: float) -> plots.Figure:
     """Settings down, batch sizes within degrees across; white at 0 and where there is nothing."""
     names = [name for name in settings.BARAK2022 if any(key[0] == name for key in values)]
     columns = sorted({key[1:] for key in values})

@@ -96,7 +96,7 @@ class Thm4TwoStage(Trial):
                      for step, accuracy, loss in zip(run["steps"], run["accuracy"], run["loss"], strict=True)]
         return Findings(checks, rows, numbers)
 
-    def draw(self, got: Runs) -> Any:
+    def draw(self, got: Runs) -> plots.Figure:
         return draw_training({net.name: runs for net, runs in self.by_network(got)})
 
 
@@ -156,7 +156,7 @@ class Lemma4Features(Trial):
                 "the printed width is nearly half of what the union bound needs.")
         return Findings(checks, [*starts, *rows], numbers, note)
 
-    def draw(self, got: None) -> Any:
+    def draw(self, got: None) -> plots.Figure:
         return draw_coverage(self.starts(), COVERED)
 
 
@@ -205,7 +205,7 @@ def covered(layer: two_stage.Layer, k: int) -> bool:
 
 
 @plots.styled
-def draw_training(shown: Mapping[str, Runs]) -> Any:
+def draw_training(shown: Mapping[str, Runs]) -> plots.Figure:
     """Error and hinge loss of the second layer, one line for each seed; values of 0 are drawn at the lower edge."""
     figure = plots.blank(2.9)
     above, below = figure.subplots(2, 1, sharex=True)
@@ -224,7 +224,7 @@ def draw_training(shown: Mapping[str, Runs]) -> Any:
 
 
 @plots.styled
-def draw_coverage(starts: Sequence[Mapping[str, Any]], asked: float) -> Any:
+def draw_coverage(starts: Sequence[Mapping[str, Any]], asked: float) -> plots.Figure:
     """The exact probability against the width, with the measured one at the lemma's width."""
     figure = plots.blank(2.4)
     axes = figure.add_subplot(xlabel="hidden width r", ylabel="P(all k biases covered)", xscale="log", ylim=(0, 1.03))

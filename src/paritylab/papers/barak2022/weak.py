@@ -78,7 +78,7 @@ class D2WeakToStrong(Trial):
             numbers[f"runs that reached 55 %, width {width}"] = float(len(shown))
         return Findings(checks, rows, numbers)
 
-    def draw(self, got: Found) -> Any:
+    def draw(self, got: Found) -> plots.Figure:
         return coefficient_plot(self.rows(got))
 
 
@@ -125,7 +125,7 @@ def triple_coefficients(values: Floats, x: Floats) -> Floats:
 
 
 @plots.styled
-def coefficient_plot(rows: Sequence[Mapping[str, Any]]) -> Any:
+def coefficient_plot(rows: Sequence[Mapping[str, Any]]) -> plots.Figure:
     """The coefficient at S against the largest elsewhere: above the diagonal S is found."""
     figure = plots.blank(2.6)
     axes = figure.add_subplot(xlabel="largest coefficient of size 3, not at S", ylabel="coefficient at S")

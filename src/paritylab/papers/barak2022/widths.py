@@ -68,7 +68,7 @@ class Widths(Trial):
         slope = float(np.polyfit(np.log(widths), y, 1)[0]) if np.isfinite(y).all() and len(widths) > 1 else None
         return self.flat(slope, first=widths[0], last=widths[-1], n=n)
 
-    def draw(self, got: Swept) -> Any:
+    def draw(self, got: Swept) -> plots.Figure:
         return draw_widths(self.by_width(got))
 
 
@@ -177,7 +177,7 @@ def width_rows(everything: Mapping[int, Mapping[int, Result]]) -> list[dict[str,
     ]
 
 
-def draw_widths(everything: Mapping[int, Mapping[int, Result]]) -> Any:
+def draw_widths(everything: Mapping[int, Mapping[int, Result]]) -> plots.Figure:
     """Median and quartiles against width; the grey lines are random search by as many searchers."""
     curves, laws = {}, {}
     for n, results in everything.items():

@@ -6,7 +6,6 @@ import functools
 import itertools
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -72,7 +71,7 @@ class UniformContrast(Trial):
                 checks.append(self.chance(*share(errors >= 0.4), n=n, steps=steps))
         return Findings(checks, data, numbers)
 
-    def draw(self, got: list[Trained]) -> Any:
+    def draw(self, got: list[Trained]) -> plots.Figure:
         series = {described(k, leak): Series(self.n, means) for (k, leak), means in self.gradients.items()}
         uniform = {k: means for (k, leak), means in self.gradients.items() if not leak}
         laws = {"_" * i + "$n^{-(k-1)/2}$": (self.n, [means[2] * (101 / n) ** ((k - 1) / 2) for n in self.n])
@@ -139,7 +138,7 @@ class OpenLeakStrength(Trial):
                        self.least(float(means[-1]), n=n, k=k)]
         return Findings(checks, [row for trained in got for rows in trained.rows for row in rows])
 
-    def draw(self, got: list[Trained]) -> Any:
+    def draw(self, got: list[Trained]) -> plots.Figure:
         series: dict[str, Series] = {}
         for (n, k, _, _, seeds), trained in zip(self.networks, got, strict=True):
             means, spreads = self.errors(trained, seeds)
@@ -197,7 +196,7 @@ class OpenDepth(Trial):
                       "diverged": bool(np.isnan(last[run]))} for run, value in enumerate(accuracy)]
         return Findings(checks, data)
 
-    def draw(self, got: list[Curves]) -> Any:
+    def draw(self, got: list[Curves]) -> plots.Figure:
         return draw_depths({f"{network.replace('z^2', '$z^2$')}, n = {n}": predicted(last)
                             for (n, network), last in self.last(got).items()})
 
@@ -208,7 +207,7 @@ def predicted(accuracy: Floats) -> Floats:
 
 
 @plots.styled
-def draw_depths(shown: Mapping[str, Floats]) -> Any:
+def draw_depths(shown: Mapping[str, Floats]) -> plots.Figure:
     """A circle for each run's final accuracy."""
     figure = plots.blank(0.7 + 0.19 * len(shown))
     axes = figure.add_subplot(xlabel="final accuracy", ylim=(len(shown) - 0.5, -0.5), xlim=(0.45, 1.02))

@@ -78,7 +78,7 @@ class Distribution(Trial):
                         f"its error where the bits are not equal, k = {k}": float(arrays["unequal_error"])}
         return Findings(checks, self.rows(got), numbers)
 
-    def draw(self, got: list[Arrays]) -> Any:
+    def draw(self, got: list[Arrays]) -> plots.Figure:
         return draw_correlations(self.rows(got))
 
 
@@ -129,7 +129,7 @@ def logistic(x: Floats, y: Floats, ridge: float = 1e-6) -> Floats:
 
 
 @plots.styled
-def draw_correlations(data: Sequence[Row]) -> Any:
+def draw_correlations(data: Sequence[Row]) -> plots.Figure:
     """E[y s_j] of every bit, exactly and of the sampler."""
     figure = plots.blank(2.2)
     axes = figure.add_subplot(xlabel="bit j", ylabel="$E[y \\sqrt{n} x_j]$", ylim=(-0.05, 0.62))
@@ -185,7 +185,7 @@ class Thm1Forster(Trial):
         checks = [self.equal(abs(row["bound"] - row["exact"]), n=row["n"], parities=row["class"]) for row in rows]
         return Findings(checks, rows)
 
-    def draw(self, got: list[Arrays]) -> Any:
+    def draw(self, got: list[Arrays]) -> plots.Figure:
         rows = self.rows(got)
         by_class = {name: [row for row in rows if row["class"] == name] for name in self.classes(self.n[0])}
         curves = {name: Series(self.n, [row["bound"] for row in part]) for name, part in by_class.items()}
@@ -240,7 +240,7 @@ class Thm11Ogd(Trial):
         rows = self.rows(got)
         return Findings([self.excess(max(row["largest violation"] for row in rows))], rows)
 
-    def draw(self, got: list[Arrays]) -> Any:
+    def draw(self, got: list[Arrays]) -> plots.Figure:
         return draw_regret(self.rows(got))
 
 
@@ -269,7 +269,7 @@ def descents(seed: int, steps: int, rate: float, repetitions: int) -> dict[str, 
 
 
 @plots.styled
-def draw_regret(data: Sequence[Row]) -> Any:
+def draw_regret(data: Sequence[Row]) -> plots.Figure:
     """The mean loss of each sequence against the smallest bound over comparators: all lie below the diagonal."""
     figure = plots.blank(2.6)
     axes = figure.add_subplot(xlabel="smallest bound over comparators", ylabel="mean loss of descent", xscale="log",

@@ -74,7 +74,7 @@ class Lemma89(Trial):
                        self.all_(lowest(near, self.draws), low=row["Lemma 9"], **where)]
         return Findings(checks, rows)
 
-    def draw(self, got: list[Arrays]) -> Any:
+    def draw(self, got: list[Arrays]) -> plots.Figure:
         return draw_bumps(self.rows(got), max(self.n))
 
     def counts(self, got: list[Arrays]) -> list[tuple[int, int]]:
@@ -109,7 +109,7 @@ def near_bumps(seed: int, n: int, k: int, draws: int, eps: list[float]) -> dict[
 
 
 @plots.styled
-def draw_bumps(data: Sequence[dict[str, Any]], n: int) -> Any:
+def draw_bumps(data: Sequence[dict[str, Any]], n: int) -> plots.Figure:
     """The shares at eps = 0.5 against r, beside the exact ones and the lemmas' bounds."""
     figure = plots.blank(2.9)
     axes = figure.add_subplot(xlabel="r", ylabel="share of units near $\\psi_r$, $\\epsilon = 0.5$", yscale="log")
@@ -187,7 +187,7 @@ class Lemma10(Trial):
         theorem = math.sqrt(many_units(Leaky(7**10, 7))) / 7**5
         return Findings(checks, rows, {"sqrt(q) |u*| / k^5, k = 7, n = 7^10, q -> infinity": theorem})
 
-    def draw(self, got: list[Arrays]) -> Any:
+    def draw(self, got: list[Arrays]) -> plots.Figure:
         curves = {f"k = {k}": Series(self.q, np.median(norms, axis=1), norms.min(1), norms.max(1))
                   for k, norms in self.norms(got).items()}
         laws = {"_" * i + "limit of many units, no noise": (self.q, limit)

@@ -68,7 +68,7 @@ class Lemma3(Exact):
             checks += [self.any_(float(np.mean(largest > c * (n - 1))), high=1 / c, c=c, n=n, k=k) for c in (2, 5, 10)]
         return Findings(checks, data)
 
-    def draw(self, got: None) -> Any:
+    def draw(self, got: None) -> plots.Figure:
         ranks = np.arange(1, self.draws + 1) / self.draws
         tails = {f"{part}, k = {k}": Series(np.maximum(np.sort(values)[::-1], 1e-6), ranks)
                  for (k, n), (parts, _) in self.gradients.items() if n == max(self.n)
@@ -77,7 +77,7 @@ class Lemma3(Exact):
 
 
 @plots.styled
-def draw_tails(tails: dict[str, Series], n: int) -> Any:
+def draw_tails(tails: dict[str, Series], n: int) -> plots.Figure:
     """The share of units whose gradient exceeds c units, beside Lemma 3's 1/c."""
     figure = plots.blank(2.5)
     axes = figure.add_subplot(xscale="log", yscale="log", xlabel="c", xlim=(1e-3, 12), ylim=(1e-3, 1.3),
@@ -136,12 +136,12 @@ class Lemma5(Exact):
                 for (name, half, k), largest in self.largest.items() for i, value in enumerate(largest[:200])]
         return Findings(checks, data)
 
-    def draw(self, got: None) -> Any:
+    def draw(self, got: None) -> plots.Figure:
         return draw_sizes({f"{name}, {half}, k = {k}": found for (name, half, k), found in self.largest.items()})
 
 
 @plots.styled
-def draw_sizes(shown: Mapping[str, Floats]) -> Any:
+def draw_sizes(shown: Mapping[str, Floats]) -> plots.Figure:
     """One row of points for each kind of unit; zeros at the left end."""
     figure = plots.blank(0.8 + 0.17 * len(shown))
     axes = figure.add_subplot(xscale="log", xlabel="largest |gradient| of a unit (0: left)",
@@ -203,7 +203,7 @@ class Lemma6(Exact):
             checks.append(self.slope(slope, k=k))
         return Findings(checks, data)
 
-    def draw(self, got: None) -> Any:
+    def draw(self, got: None) -> plots.Figure:
         laws = {"$n^{-1/2}$": (self.n, [1.2 / math.sqrt(n) for n in self.n])}
         curves = {f"k = {k}": Series(self.n, self.largest(k)) for k in self.deviations}
         return plots.scaling_plot(curves, "input bits n", "largest $|E h\\sigma' - \\varphi/2|$", laws)
@@ -267,7 +267,7 @@ class Lemma7(Exact):
             ]
         return Findings(checks, rows)
 
-    def draw(self, got: None) -> Any:
+    def draw(self, got: None) -> plots.Figure:
         return draw_good(self.rows())
 
 
@@ -293,7 +293,7 @@ def lowest(count: int, total: int, confidence: float = 0.99) -> float:
 
 
 @plots.styled
-def draw_good(data: Sequence[dict[str, Any]]) -> Any:
+def draw_good(data: Sequence[dict[str, Any]]) -> plots.Figure:
     """Shares beside the exact ones and the lemma's bound; alpha beside its range."""
     figure = plots.blank(2.2)
     shares, alphas = figure.subplots(1, 2)
@@ -353,12 +353,12 @@ class Lemma12(Exact):
             checks += [self.above(sum(value > 1 for value in ratio), n=n, k=k), self.largest(max(ratio), n=n, k=k)]
         return Findings(checks, self.rows)
 
-    def draw(self, got: None) -> Any:
+    def draw(self, got: None) -> plots.Figure:
         return draw_outputs(self.rows)
 
 
 @plots.styled
-def draw_outputs(data: Sequence[dict[str, Any]]) -> Any:
+def draw_outputs(data: Sequence[dict[str, Any]]) -> plots.Figure:
     """The ratios against |W|, the sum of w over A, on which they depend almost alone."""
     figure = plots.blank(2.3)
     axes = figure.add_subplot(xlabel="|sum of w over A|", ylabel="$|u^{(1)}| \\sqrt{n} / k$", ylim=(-0.01, 0.55))

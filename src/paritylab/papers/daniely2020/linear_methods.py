@@ -133,7 +133,7 @@ class LinearFails(Trial):
             return [self.network(*all_, **where), self.network_half(*half, **where)]
         return [self.linear(*all_, method=method, **where), self.linear_half(*half, method=method, **where)]
 
-    def draw(self, got: tuple[list[Arrays], list[Arrays], list[Trained]]) -> Any:
+    def draw(self, got: tuple[list[Arrays], list[Arrays], list[Trained]]) -> plots.Figure:
         return draw_separation(self.rows(self.same_samplings(), True, got[1]))
 
 
@@ -230,7 +230,7 @@ METHODS: dict[str, Method] = {
 
 
 @plots.styled
-def draw_separation(same: Sequence[Row]) -> Any:
+def draw_separation(same: Sequence[Row]) -> plots.Figure:
     """Accuracy of every method on D_A and on its uniform half, for each k, on the same samples."""
     names = list(dict.fromkeys(row["method"] for row in same))
     figure = plots.blank(0.9 + 0.2 * len(names))

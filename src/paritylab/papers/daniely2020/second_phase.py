@@ -108,7 +108,7 @@ class Thm2(Trial):
                 "where the bound needs n far above q^2 k^2 = 10^30.")
         return Findings(checks, data, numbers, note)
 
-    def draw(self, got: Phases) -> Any:
+    def draw(self, got: Phases) -> plots.Figure:
         return draw_phases(self.rows(got), self.curve, self.drawn[0], float(got.drawn["error"].min()))
 
 
@@ -140,7 +140,7 @@ def in_theory(found: leaky_theorem.Regime, run: Arrays, q: int, steps: int) -> d
 
 
 @plots.styled
-def draw_phases(rows: Sequence[Row], curve: Sequence[Mapping[str, float]], pairs: int, error: float) -> Any:
+def draw_phases(rows: Sequence[Row], curve: Sequence[Mapping[str, float]], pairs: int, error: float) -> plots.Figure:
     """Above: errors along the practical runs. Below: the error after the theorem's schedule against q."""
     figure = plots.blank(4.6)
     above, below = figure.subplots(2, 1)
@@ -220,7 +220,7 @@ class Lemma1314(Trial):
             numbers[name] = fixed_separator(Leaky(self.n, self.k), moves.w, moves.b, allowed, self.rng(14))
         return Findings(checks, self.rows(got), numbers)
 
-    def draw(self, got: list[Curves]) -> Any:
+    def draw(self, got: list[Curves]) -> plots.Figure:
         return draw_moves(self.rows(got))
 
 
@@ -278,7 +278,7 @@ def fixed_separator(sizes: Leaky, w: Any, b: Any, bound: Any, rng: np.random.Gen
 
 
 @plots.styled
-def draw_moves(data: Sequence[Row]) -> Any:
+def draw_moves(data: Sequence[Row]) -> plots.Figure:
     """The largest moves over all units against steps, beside their bounds."""
     parts = {"u": "$|u|$", "w": "$|w - w^{(1)}|$", "b": "$|b - b^{(1)}|$"}
     figure = plots.blank(4.2)

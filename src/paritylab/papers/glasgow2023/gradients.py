@@ -76,12 +76,12 @@ class LemmaC4(Trial):
                 "The paper prints the difference the other way round.")
         return Findings(checks, rows, numbers, note)
 
-    def draw(self, got: None) -> Any:
+    def draw(self, got: None) -> plots.Figure:
         return sides_plot(self.sides())
 
 
 @plots.styled
-def sides_plot(sides: dict[str, Any]) -> Any:
+def sides_plot(sides: dict[str, Any]) -> plots.Figure:
     """The lemma's formula against the enumerated gradient, one panel for each item."""
     figure = plots.blank(3.4)
     panels = np.ravel(figure.subplots(2, 2))
@@ -145,7 +145,7 @@ class LemmaC2(Trial):
                 "it holds of l' - l0', which is what the proof of C.3 needs; for inputs from 3 on both are the same.")
         return Findings(checks, rows, numbers, note)
 
-    def draw(self, got: list[dict[str, Floats]]) -> Any:
+    def draw(self, got: list[dict[str, Floats]]) -> plots.Figure:
         return ratios_plot({name: values for name, values in self.found(got).items() if name != PRINTED})
 
 
@@ -191,7 +191,7 @@ def linearisation_ratios(neurons: Neurons) -> dict[str, float]:
 
 
 @plots.styled
-def ratios_plot(found: dict[str, Floats]) -> Any:
+def ratios_plot(found: dict[str, Floats]) -> plots.Figure:
     figure = plots.blank(0.8 + 0.3 * len(found))
     axes = figure.add_subplot(xscale="log", xlabel="left side / right side", ylim=(len(found) - 0.5, -0.5))
     for place, values in enumerate(found.values()):
@@ -244,7 +244,7 @@ class LemmaB12(Trial):
                      for i, m in enumerate(self.m(d)) for b in range(self.batches) for j in range(self.width)]
         return Findings(checks, rows)
 
-    def draw(self, got: list[dict[str, Floats]]) -> Any:
+    def draw(self, got: list[dict[str, Floats]]) -> plots.Figure:
         series: dict[str, plots.Series] = {}
         for d, each in zip(self.d, got, strict=True):
             m, means = np.array(self.m(d)), each["errors"].mean(axis=(1, 2))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from matplotlib.ticker import NullLocator
@@ -74,12 +73,12 @@ class Remark21Rotation(Trial):
                 for basis, values in zip(("axes", "rotated"), needed, strict=True) for run, value in enumerate(values)]
         return Findings([self.gap(self.gaps[-1], steps=self.steps), self.alike(p_value)], rows)
 
-    def draw(self, got: list[Result]) -> Any:
+    def draw(self, got: list[Result]) -> plots.Figure:
         return rotation_plot(self.gaps, [samples(result.records, self.batch) for result in got])
 
 
 @plots.styled
-def rotation_plot(gaps: list[float], needed: list[Floats]) -> Any:
+def rotation_plot(gaps: list[float], needed: list[Floats]) -> plots.Figure:
     figure = plots.blank(2.2)
     left, right = figure.subplots(1, 2)
     left.plot(range(1, len(gaps) + 1), np.maximum(gaps, 1e-17), color=plots.COLOURS[0])
@@ -142,7 +141,7 @@ class PropF1(Trial):
                 "not one, as its kernel is a function of inner products and so rotation invariant.")
         return Findings(checks, rows, numbers, note)
 
-    def draw(self, got: tuple[list[Result], list[dict[str, Floats]]]) -> Any:
+    def draw(self, got: tuple[list[Result], list[dict[str, Floats]]]) -> plots.Figure:
         return few_samples_plot(self.errors(got), self.d)
 
 
@@ -171,7 +170,7 @@ def few_samples(seed: int, d: int, n: int, pairs: int, test: int = 2000) -> dict
 
 
 @plots.styled
-def few_samples_plot(errors: dict[str, dict[tuple[int, int], Floats]], sizes: list[int]) -> Any:
+def few_samples_plot(errors: dict[str, dict[tuple[int, int], Floats]], sizes: list[int]) -> plots.Figure:
     figure = plots.blank(2.3)
     panels = np.ravel(figure.subplots(1, len(sizes), sharey=True, squeeze=False))
     for axes, d in zip(panels, sizes, strict=True):

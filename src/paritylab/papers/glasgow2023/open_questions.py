@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -55,7 +54,7 @@ class OpenBatch1(Trial):
                      for d, values in zip(self.d, needed, strict=True) for run, value in enumerate(values)]
         return Findings(checks, rows)
 
-    def draw(self, got: list[list[Result]]) -> Any:
+    def draw(self, got: list[list[Result]]) -> plots.Figure:
         needed = self.needed(got)
         law = np.array([min(self.d), max(self.d)], float)
         start = float(np.asarray(spread(self.d, needed[1.0]).y)[0]) / (law[0] * math.log(law[0]))
@@ -106,12 +105,12 @@ class OpenGaussian(Trial):
         numbers["predicted growth rate, sqrt(2/pi) / pi"] = xor.GAUSSIAN_RATE
         return Findings(checks, rows, numbers)
 
-    def draw(self, got: list[Phases]) -> Any:
+    def draw(self, got: list[Phases]) -> plots.Figure:
         return gaussian_plot({f"d = {d}": phases for d, phases in zip(self.d, got, strict=True)}, self.theta)
 
 
 @plots.styled
-def gaussian_plot(made: dict[str, Phases], theta: float) -> Any:
+def gaussian_plot(made: dict[str, Phases], theta: float) -> plots.Figure:
     figure = plots.blank(2.3)
     left, right = figure.subplots(1, 2)
     for (name, phases), colour, line in zip(made.items(), plots.COLOURS, plots.LINES, strict=False):

@@ -70,7 +70,7 @@ class Eq43Rate(Trial):
                 numbers[f"exact population gradient / equation 4.3 at the start, d = {d}"] = float(exact[d]["ratio"])
         return Findings(checks, rows, numbers)
 
-    def draw(self, got: tuple[list[Phases], list[dict[str, Floats]]]) -> Any:
+    def draw(self, got: tuple[list[Phases], list[dict[str, Floats]]]) -> plots.Figure:
         made = zip(itertools.product(self.d, self.eta), got[0], strict=True)
         return growth_plot({f"d = {d}": (phases, 2 * self.theta / math.sqrt(self.share * d))
                             for (d, eta), phases in made if eta == self.eta[-1]})
@@ -111,7 +111,7 @@ def exact_ratio(seed: int, d: int, neurons: int) -> dict[str, Any]:
 
 
 @plots.styled
-def growth_plot(shown: dict[str, tuple[Phases, float]]) -> Any:
+def growth_plot(shown: dict[str, tuple[Phases, float]]) -> plots.Figure:
     figure = plots.blank(2.6)
     panels = np.ravel(figure.subplots(1, len(shown), sharey=True, squeeze=False))
     for axes, (title, (phases, floor)) in zip(panels, shown.items(), strict=True):
@@ -194,13 +194,13 @@ class Lemma41(Trial):
                      for run in range(self.seeds)]
         return Findings(checks, rows, numbers)
 
-    def draw(self, got: list[Curves]) -> Any:
+    def draw(self, got: list[Curves]) -> plots.Figure:
         return cloud_plot({f"d = {d}, step {self.last(d)}": xor.Neurons(after.w[0], after.a[0])
                            for d, (_, after) in self.neurons(got).items()})
 
 
 @plots.styled
-def cloud_plot(clouds: dict[str, xor.Neurons]) -> Any:
+def cloud_plot(clouds: dict[str, xor.Neurons]) -> plots.Figure:
     """Each neuron of one run by its signal and the rest, and the line beyond which it counts."""
     figure = plots.blank(2.3)
     panels = np.ravel(figure.subplots(1, len(clouds), sharey=True, squeeze=False))
@@ -266,7 +266,7 @@ class LemmaB13(Trial):
                      for run in range(self.seeds)]
         return Findings(checks, rows)
 
-    def draw(self, got: list[dict[str, Floats]]) -> Any:
+    def draw(self, got: list[dict[str, Floats]]) -> plots.Figure:
         series: dict[str, plots.Series] = {}
         for (d, eta), each in zip(self.points, got, strict=True):
             drift = np.median(each["series"], axis=0)

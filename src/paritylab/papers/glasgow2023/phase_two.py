@@ -84,12 +84,12 @@ class Phase2Margins(MarginRuns):
                        self.equal(float(np.mean(ended)), runs=name)]
         return Findings(checks, rows)
 
-    def draw(self, got: list[Phases]) -> Any:
+    def draw(self, got: list[Phases]) -> plots.Figure:
         return margins_plot(self.named(got))
 
 
 @plots.styled
-def margins_plot(made: dict[str, Phases]) -> Any:
+def margins_plot(made: dict[str, Phases]) -> plots.Figure:
     """Above: least and largest margin of each run. Below: their ratio. One column for each kind of start."""
     chosen = [(name, phases) for name, phases in made.items() if name.startswith(list(made)[-1].split(",")[0])]
     figure = plots.blank(3.4)
@@ -162,7 +162,7 @@ class Def42SignalHeavy(MarginRuns):
                 "numbers.")
         return Findings(checks, rows, numbers, note)
 
-    def draw(self, got: list[Phases]) -> Any:
+    def draw(self, got: list[Phases]) -> plots.Figure:
         return heaviness_plot(self.named(got))
 
 
@@ -172,7 +172,7 @@ def rise(values: Floats) -> float:
 
 
 @plots.styled
-def heaviness_plot(made: dict[str, Phases]) -> Any:
+def heaviness_plot(made: dict[str, Phases]) -> plots.Figure:
     chosen = [(name, phases) for name, phases in made.items() if name.startswith(list(made)[-1].split(",")[0])]
     figure = plots.blank(3.4)
     panels = figure.subplots(2, len(chosen), sharex=True, sharey="row", squeeze=False)
@@ -273,7 +273,7 @@ class Remark43Frozen(Trial):
                 for i in range(0, len(at), 2)]
         return Findings(checks, rows, numbers)
 
-    def draw(self, got: list[Phases]) -> Any:
+    def draw(self, got: list[Phases]) -> plots.Figure:
         return frozen_plot(**self.both(got, max(self.m)))
 
 
@@ -293,7 +293,7 @@ def fit_both(x: Floats, y: Floats, window: Any) -> tuple[float, float]:
 
 
 @plots.styled
-def frozen_plot(joint: Phases, frozen: Phases) -> Any:
+def frozen_plot(joint: Phases, frozen: Phases) -> plots.Figure:
     figure = plots.blank(2.3)
     left, right = figure.subplots(1, 2)
     for phases, colour, line, name in ((joint, 0, "solid", "both layers trained"),

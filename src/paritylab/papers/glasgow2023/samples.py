@@ -55,7 +55,7 @@ class Thm31(Trial):
                 for run, accuracy, loss in zip(records.run, records.accuracy, records.loss, strict=True)]
         return Findings(checks, rows)
 
-    def draw(self, got: list[Result]) -> Any:
+    def draw(self, got: list[Result]) -> plots.Figure:
         groups = {f"d = {d}": result.records.loss for d, result in zip(self.d, got, strict=True)}
         bounds = {"at the start, 2 ln 2": 2 * math.log(2), "asked: 0.15": 0.15}
         return strip_plot(groups, "test loss at $T$ = 12 ln($d$)/$\\eta$", bounds)
@@ -129,7 +129,7 @@ class SampleComplexity(NetworkSamples):
                 for run, value in enumerate(found)]
         return Findings(checks, rows, numbers)
 
-    def draw(self, got: tuple[list[Result], ...]) -> Any:
+    def draw(self, got: tuple[list[Result], ...]) -> plots.Figure:
         curves = self.curves(got)
         wide, noisy = curves["$m = d/4$, 99 %"]
         law = np.array([16.0, max(wide)])
@@ -190,7 +190,7 @@ class NtkD2(NetworkSamples):
                  for d, values in zip(self.network_d, times, strict=True) for seed, value in enumerate(values)]
         return Findings(checks, rows, numbers)
 
-    def draw(self, got: tuple[list[dict[str, Floats]], list[Result]]) -> Any:
+    def draw(self, got: tuple[list[dict[str, Floats]], list[Result]]) -> plots.Figure:
         needed, times = self.needed(got)
         law = np.array([10.0, max(self.further_d)])
         return plots.scaling_plot(
