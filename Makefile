@@ -22,12 +22,16 @@ $(READY): $(VENV)/made pyproject.toml constraints.txt $(NATIVE)
 demo: $(READY)
 	$(BIN)/python -m paritylab demo --out out/demo
 
-# Compiling is most of what tests cost, so here XLA makes fewer passes; in the longer tests it makes those users have.
+# Compiling is most of what tests cost, so XLA makes fewer passes; those of the engines, in their longer form, have the
+# passes that users have.
+FEWER := XLA_FLAGS=--xla_backend_optimization_level=1
+ENGINES := tests/test_oracle_agreement.py tests/test_engines.py tests/test_records_agree.py tests/test_xor_training.py
 test: $(READY)
-	XLA_FLAGS=--xla_backend_optimization_level=1 $(BIN)/python -m pytest -n $(WORKERS)
+	$(FEWER) $(BIN)/python -m pytest -n $(WORKERS)
 
 test-long: $(READY)
-	$(BIN)/python -m pytest -n $(WORKERS) -m long
+	$(FEWER) $(BIN)/python -m pytest -n $(WORKERS) -m long $(addprefix --ignore=,$(ENGINES))
+	$(BIN)/python -m pytest -n $(WORKERS) -m long $(ENGINES)
 
 # Faults of every kind for an hour; docs/explanation/reliability.md shows the counts.
 SECONDS ?= 3600

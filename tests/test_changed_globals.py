@@ -71,6 +71,7 @@ def final_params(setup):
     return [np.asarray(leaf) for leaf in jax.tree.leaves(engines.final_params([job], "jax")[1])]
 
 
+@pytest.mark.long
 def test_a_setup_made_before_a_change_is_measured_as_it_is_after_it(tmp_path, monkeypatch):
     monkeypatch.setattr(changing, "P", 0.5)
     setup, store = pl.Setup(*changing.PLACES["all"], changing.PROTOCOL), pl.Store(tmp_path)

@@ -43,6 +43,7 @@ def test_setups_that_train_together_have_the_curves_they_have_alone() -> None:
         np.testing.assert_array_equal(found.accuracy, alone.accuracy)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ["jax", pytest.param("lanes", marks=built)])
 def test_a_run_ends_with_the_first_training_loss_below_stop(engine: str) -> None:
     stop = 0.3

@@ -213,6 +213,7 @@ def test_final_params_are_those_of_the_oracle_under_the_runs_own_numbers(engine)
     assert records.run.tolist() == [3, 8]
 
 
+@pytest.mark.long
 @built
 @pytest.mark.parametrize(("k", "share"), [(2, 0.9), pytest.param(3, 0.7, marks=pytest.mark.long)])
 def test_both_engines_converge_at_the_same_steps(k, share):

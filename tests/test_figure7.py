@@ -27,6 +27,7 @@ def test_the_published_table_has_265_numbers_and_all_of_them_are_even():
     assert all(value % 2 == 0 for value in values)  # interpolated percentiles of multiples of 10 over 25 seeds
 
 
+@pytest.mark.long
 @NATIVE
 def test_a_spot_of_figure_7_agrees_with_the_published_percentiles():
     # Eight cells with 100 runs each; 0.10 is the bar of the whole table. The seed is fixed, so only a change in the

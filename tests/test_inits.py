@@ -277,7 +277,7 @@ def params_after_a_step(spec, engine, runs=3, lr=0.1):
 
 
 @pytest.mark.parametrize("engine", ["jax", pytest.param("lanes", marks=built)])
-@pytest.mark.parametrize("spec", ["torch", "mirrored kaiming"])
+@pytest.mark.parametrize("spec", long_but(["torch", "mirrored kaiming"], "torch"))
 def test_a_fixed_start_is_that_of_its_number_for_every_run_and_the_data_differ(spec, engine):
     setup, still = params_after_a_step(f"fixed:3 {spec}", engine, lr=0.0)
     base = pl.Setup(setup.problem, pl.Learner(pl.MLP(4), init=spec))

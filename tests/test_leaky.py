@@ -124,6 +124,7 @@ def test_first_step_against_enumeration(n, k, leak, upper):
     np.testing.assert_allclose(step.u, (f * law) @ np.clip(z, 0, upper), atol=1e-14)
 
 
+@pytest.mark.long
 def test_first_step_against_a_sample():
     """Means over 2 * 10^5 inputs at n = 201; the largest of about 2000 z-scores exceeds 5.5 in 1 of 10^4 seeds."""
     sizes, rng = Leaky(201, 5), np.random.default_rng(3)
@@ -149,6 +150,7 @@ def test_good_units_in_the_theorem_regime():
     assert layer.noise.max() < 1e-6
 
 
+@pytest.mark.long
 def test_the_network_of_the_engines_starts_after_the_exact_step():
     sizes, key = Leaky(31, 3, 0.4), jax.random.key(1)
     params = LeakyNet(20, 3, leak=0.4).init(key, 31, None)

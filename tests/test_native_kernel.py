@@ -150,6 +150,7 @@ def test_steps_of_all_shapes(isa, batch):
         check_steps(isas=[isa], n=n, width=width, batch=batch, steps=10)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("isa", ISAS)
 def test_steps_with_options(isa):
     isas = [isa]

@@ -195,7 +195,7 @@ def test_the_jax_engine_follows_the_oracle(name):
 
 
 @pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", long_but(CASES, *(name for name in CASES if name in SHORT)))
 def test_the_lanes_engine_follows_the_oracle_in_all_layouts(name):
     network = CASES[name].learner.network
     depth = len(network.widths) if isinstance(network, pl.MLP) else 0

@@ -176,6 +176,7 @@ def test_impossible_histograms_are_refused(arguments):
         plots.histogram_plot({"a": sample()}, **arguments)
 
 
+@pytest.mark.long
 def test_plots_need_neither_pyplot_nor_a_display():
     code = "import sys; import paritylab.plots; sys.exit('matplotlib.pyplot' in sys.modules)"
     environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "MPLBACKEND")}

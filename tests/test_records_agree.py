@@ -65,6 +65,7 @@ SMALL = pl.Setup(
 )
 
 
+@pytest.mark.long
 def test_the_evaluation_that_a_record_shows_decides_whatever_the_check_said(monkeypatch):
     def lying(self: Evaluation, slots, asked):
         """Of three runs one passes all its checks, one none, and one those that it should."""

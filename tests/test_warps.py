@@ -48,7 +48,8 @@ def test_a_run_follows_the_oracle(name, emulator):
     assert_follows_oracle(name, emulator)
 
 
-@pytest.mark.parametrize("name", ["lane: everything", "warp: everything", "team: a frozen layer"])
+@pytest.mark.parametrize("name", long_but(["lane: everything", "warp: everything", "team: a frozen layer"],
+                                          "warp: everything"))
 def test_a_schedule_comes_in_blocks_and_runs_wait_for_the_next(name, emulator, monkeypatch):
     monkeypatch.setattr(schedules, "BLOCK", 8)  # of 33 steps
     asked = []
@@ -72,7 +73,7 @@ TUNING = {"lane": {}, "warp": {}, "team": {"tiles": 1}}
 
 @built
 @pytest.mark.parametrize("kind", WHOLE)
-@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("strict", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_records_are_those_of_lanes(kind, strict, emulator):
     """Rounding differs, so that a run can be solved at another check; here no more than one in eight may."""
     setup = WHOLE[kind]
@@ -91,7 +92,7 @@ def test_records_are_those_of_lanes(kind, strict, emulator):
 
 
 @pytest.mark.parametrize("kind", WHOLE)
-@pytest.mark.parametrize("more", [{}, {"threshold": 0.4, "consecutive": 3}])
+@pytest.mark.parametrize("more", [{}, pytest.param({"threshold": 0.4, "consecutive": 3}, marks=pytest.mark.long)])
 def test_records_do_not_depend_on_company_or_interruptions(kind, more, emulator, monkeypatch):
     protocols = [replace(PROTOCOL, max_steps=most, **more) for most in (60, 150)]
     jobs = [Job(replace(WHOLE[kind], protocol=p), SEED, np.arange(p.max_steps, p.max_steps + 12)) for p in protocols]
@@ -164,6 +165,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_the_emulator_notices_mistakes(mistake, tmp_path):
     head = "struct Table { unsigned* idle; };\n"

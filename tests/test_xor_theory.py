@@ -183,6 +183,7 @@ def test_tracks_do_not_depend_on_how_runs_are_grouped(monkeypatch):
         np.testing.assert_array_equal(values, apart[name], err_msg=name)
 
 
+@pytest.mark.long
 def test_the_command_writes_figure_table_and_json(tmp_path, capsys):
     arguments = ["xor", "--d", "16", "--width", "32", "--theta", "0.5", "--eta", "0.25", "--out", str(tmp_path)]
     assert main([*arguments, "--json"]) == 0

@@ -43,6 +43,7 @@ def test_the_lanes_engine_follows_the_oracle_in_both_layouts(name):
         assert_follows_oracle(CASES[name], engine_history(CASES[name], engine="lanes", layout=layout))
 
 
+@pytest.mark.long
 def test_updates_are_those_of_the_paper():
     setup = CASES["joint"]
     rows = pl.curves(setup, 3, 1, engine="jax", weights=True)
