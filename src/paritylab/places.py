@@ -21,6 +21,7 @@ from paritylab.errors import InvalidInput, in_a_line, require
 
 GROUP = "paritylab.papers"
 VARIABLE = "PARITYLAB_PAPERS"
+OWN = "paritylab.papers."
 
 
 class PlaceWarning(UserWarning):
@@ -97,14 +98,20 @@ def also_in(folders: Iterable[Path]) -> Iterator[None]:
 def _installed() -> tuple[Place, ...]:
     found = []
     entries = metadata.entry_points(group=GROUP)
-    for entry in sorted(entries, key=lambda entry: not entry.value.startswith("paritylab.")):
+    for entry in sorted(entries, key=lambda entry: not entry.value.startswith(OWN)):
         try:
             spec = importlib.util.find_spec(entry.value)
         except ImportError:
             spec = None
         folders = list(spec.submodule_search_locations or []) if spec else []
         found.append(Place(entry.value, Path(folders[0]) if folders else None, installed=True))
-    return tuple(found)
+    return tuple(found) if any(entry.value.startswith(OWN) for entry in entries) else (*_beside(), *found)
+
+
+def _beside() -> Iterator[Place]:
+    """The papers of this package where it is used without being installed."""
+    for path in sorted(Path(__file__).parent.glob("papers/*/paper.toml")):
+        yield Place(f"{OWN}{path.parent.name}", path.parent, installed=True)
 
 
 def _named(folders: str) -> Iterator[Place]:

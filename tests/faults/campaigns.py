@@ -31,7 +31,6 @@ paritylab.papers.barak2022.campaign.BLOCK, paritylab.plots.save = 100, lambda *_
 LONG = [*COMMAND[:COMMAND.index("--batch")], "--batch", "32", "--runs", "1e6", "--json"]
 ATTEMPTS = 4
 HEARD_SECONDS = 8.0  # a fraction of a second, on a machine that has nothing else to do
-STOPPED = "paritylab.running.offload: interrupted; the same command goes on from here\n"
 
 
 def start(bench: Bench, out: Path, first: str = "") -> Child:
@@ -184,13 +183,12 @@ def worked(bench: Bench) -> dict[str, Counted]:
 
 
 def offload_cut_short(moments: Random, folder: Path, bench: Bench) -> Outcome:
-    """``python -m paritylab.running.offload`` with two processes: one of them, or the main one, gets a signal."""
+    """``paritylab work`` with two processes: one of them, or the main one, gets a signal."""
     outcome, wanted = Outcome(), worked(bench)
     (folder / "work.json").write_text(to_text(tasks()))
 
     def begin() -> Child:
-        arguments = [str(folder / "work.json"), str(folder / "records"), "--processes", "2"]
-        return Child(bench, arguments, program="paritylab.running.offload:main")
+        return Child(bench, ["work", str(folder / "work.json"), str(folder / "records"), "--processes", "2"])
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         child = begin()
@@ -206,7 +204,7 @@ def offload_cut_short(moments: Random, folder: Path, bench: Bench) -> Outcome:
             status = child.wait()
             outcome.faults += 1
             allowed = {signal.SIGINT: (0, 130), signal.SIGTERM: (0,), signal.SIGKILL: (0, -signal.SIGKILL)}[number]
-            said = child.err == STOPPED if status == 130 else not child.err or status == -signal.SIGKILL
+            said = child.err == INTERRUPTED if status == 130 else not child.err or status == -signal.SIGKILL
             outcome.expect(status in allowed and said, f"signal {number}, status {status}: {child.err}")
             outcome.left += child.orphans()
     child = begin()

@@ -242,9 +242,9 @@ def extend(
     progress: bool | None = None,
 ) -> Entry:
     """The Entry with all runs followed up to ``steps`` (the next check, at most the step limit)."""
-    part = _stage(entry.setup, steps)
-    if part.protocol.max_steps <= entry.horizon:
+    if _limit(entry.setup, steps) <= entry.horizon:
         return entry
+    part = _stage(entry.setup, steps)
     ledger = _Ledger(entry, part, store)
     (result,) = sweep([part], entry.runs, seed=entry.seed, engine=engine, threads=threads, store=ledger,
                       progress=progress)
@@ -259,9 +259,9 @@ def missing(entry: Entry, steps: int, store: RecordStore) -> tuple[Setup, Entry]
     It is a whole stage, which serves however far the race turns out to need it; and the Entry as if no run were solved
     in it, to see what else is certain to be asked for.
     """
-    part = _stage(entry.setup, steps)
-    if part.protocol.max_steps <= entry.horizon:
+    if _limit(entry.setup, steps) <= entry.horizon:
         return None
+    part = _stage(entry.setup, steps)
     if store.root is not None and store.root.is_dir():
         known = _Ledger(entry, part, store).records(part.id, entry.engine, entry.seed)
         if np.isin(np.array(entry.runs), known.run).all():
@@ -270,10 +270,15 @@ def missing(entry: Entry, steps: int, store: RecordStore) -> tuple[Setup, Entry]
     return whole, replace(entry, records=_stopped(np.array(entry.runs), whole.protocol.max_steps))
 
 
+def _limit(setup: Setup, steps: int) -> int:
+    """The first check from ``steps`` on."""
+    every = setup.protocol.eval_every
+    return min(-(-steps // every) * every, setup.protocol.max_steps)
+
+
 def _stage(setup: Setup, steps: int) -> Setup:
-    """The Setup with its step limit at the first check from ``steps`` on."""
-    every, most = setup.protocol.eval_every, setup.protocol.max_steps
-    return replace(setup, protocol=replace(setup.protocol, max_steps=min(-(-steps // every) * every, most)))
+    """The Setup with its step limit there."""
+    return replace(setup, protocol=replace(setup.protocol, max_steps=_limit(setup, steps)))
 
 
 def _stage_ends(setup: Setup) -> list[int]:
