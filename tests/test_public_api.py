@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import metadata
 from typing import Any
@@ -45,14 +45,19 @@ def test_a_result_is_short_in_a_terminal(result: pl.Result) -> None:
     assert repr(entry).startswith("<Entry ")
 
 
+def html(result: pl.Result) -> str:
+    """As a notebook asks for it."""
+    return str(getattr(result, "_repr_html_")())  # noqa: B009
+
+
 def test_a_result_shows_itself_in_a_notebook(result: pl.Result) -> None:
-    shown = result._repr_html_()
+    shown = html(result)
     assert shown.startswith("<table>")
     assert "parity: k 2, n 8" in shown
     assert "<svg" in shown
     assert "<script" not in shown
     empty = pl.measure(pl.Parity(n=8, k=2), runs=0, engine="jax")
-    assert "no runs" in empty._repr_html_()
+    assert "no runs" in html(empty)
 
 
 def test_a_result_is_a_frame(result: pl.Result) -> None:
@@ -67,7 +72,7 @@ def test_a_result_is_a_frame(result: pl.Result) -> None:
 
 
 @pytest.mark.parametrize("learner", [
-    lambda: pl.Learner(init=replace(pl.inits.gaussian(), scale=lambda fan_in, fan_out: 3.0)),
+    lambda: pl.Learner(init=replace(pl.inits.gaussian(), scale=pl.inits.rademacher().sample)),
     lambda: pl.Learner(init=replace(pl.inits.init("mirrored kaiming"), mirrored=False)),
     lambda: pl.Learner(loss=Loss("hinge", lambda f, y: f)),
     lambda: pl.Learner(loss=Loss("of my own", lambda f, y: f)),
@@ -118,9 +123,13 @@ class Entry:
 
 
 @pytest.fixture
-def another(monkeypatch: pytest.MonkeyPatch) -> None:
+def another(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     entries = [Entry(OtherEngine), Entry(lambda: 1 / 0)]
-    monkeypatch.setattr(metadata, "entry_points", lambda group: entries if group == registry.GROUP else [])
+
+    def found(group: str) -> list[Entry]:
+        return entries if group == registry.GROUP else []
+
+    monkeypatch.setattr(metadata, "entry_points", found)
     registry.engines.cache_clear()
     yield
     monkeypatch.undo()

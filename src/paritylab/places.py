@@ -11,7 +11,7 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -80,7 +80,7 @@ def places() -> list[Place]:
 
 
 @contextlib.contextmanager
-def also_in(folders: Iterable[Path]) -> Iterator[None]:
+def also_in(folders: Iterable[Path]) -> Generator[None, None, None]:
     """Look for papers in these folders too."""
     before = os.environ.get(VARIABLE)
     if added := [str(folder) for folder in folders]:
@@ -96,7 +96,7 @@ def also_in(folders: Iterable[Path]) -> Iterator[None]:
 
 @functools.cache
 def _installed() -> tuple[Place, ...]:
-    found = []
+    found: list[Place] = []
     entries = metadata.entry_points(group=GROUP)
     for entry in sorted(entries, key=lambda entry: not entry.value.startswith(OWN)):
         try:

@@ -13,7 +13,7 @@ import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from paritylab.claims.declarations import declared
 from paritylab.claims.trial import Trial
@@ -59,9 +59,10 @@ class Claim:
     @functools.cached_property
     def trial(self) -> type[Trial]:
         """The class that tries it; its module is loaded when first asked for."""
-        found = getattr(self.paper.place.load(self.module), self.name)
-        require(isinstance(found, type) and issubclass(found, Trial), f"{self.id}: {self.name} is not a Trial")
-        return found
+        found: Any = getattr(self.paper.place.load(self.module), self.name)
+        wrong = not isinstance(found, type) or not issubclass(found, Trial)  # pyright: ignore[reportUnknownArgumentType]
+        require(not wrong, f"{self.id}: {self.name} is not a Trial")
+        return cast("type[Trial]", found)
 
     @property
     def first(self) -> dict[str, Any]:

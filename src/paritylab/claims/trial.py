@@ -81,7 +81,7 @@ class Findings:
 
     checks: Sequence[Check]
     data: Sequence[Mapping[str, Any]]
-    numbers: Mapping[str, float | None] = field(default_factory=dict)
+    numbers: Mapping[str, float | None] = field(default_factory=dict[str, "float | None"])
     note: str = ""
 
 
@@ -117,7 +117,8 @@ class Trial:
     @classmethod
     def sizes(cls) -> dict[str, size[Any]]:
         """The declared sizes, by label, those of base classes first."""
-        return {str(value.label): value for value in _declared(cls, size).values()}
+        found: dict[str, size[Any]] = _declared(cls, size)
+        return {str(value.label): value for value in found.values()}
 
     @classmethod
     def rules(cls) -> list[Rule]:

@@ -71,7 +71,7 @@ class Outcome:
     checks: Sequence[Check]
     data: Sequence[Mapping[str, Any]]
     figure: Any = field(default=None, repr=False)
-    numbers: Mapping[str, float | None] = field(default_factory=dict)
+    numbers: Mapping[str, float | None] = field(default_factory=dict[str, "float | None"])
     note: str = ""
 
     @property

@@ -88,7 +88,7 @@ class Entry(Result):
     @property
     def solved_fraction(self) -> float:
         """The fraction of runs solved within the horizon."""
-        return float(np.mean(self.records.status == SOLVED))
+        return statistics.solved_fraction(self.records.status)[0]
 
     def reach(self, bar: float) -> float:
         """The steps at which ``low`` gets to ``bar`` if no other run is solved before."""
@@ -220,7 +220,7 @@ def needs(entries: Sequence[Entry], follow: float = 0) -> list[float]:
     """The steps up to which each Entry must be followed, as far as can be told; 0 for no further."""
     first = leader(entries)
     best = entries[first].percentile
-    steps = []
+    steps: list[float] = []
     for i, entry in enumerate(entries):
         bar = max(follow, best if i > first else math.nextafter(best, math.inf))  # the first of equals wins
         if i == first and entry.known:

@@ -105,8 +105,8 @@ class _Collector:
     job: engines.Job
     label: str
     failure: str | None
-    parts: list[Records] = field(default_factory=list)
-    pending: list[Records] = field(default_factory=list)
+    parts: list[Records] = field(default_factory=list[Records])
+    pending: list[Records] = field(default_factory=list[Records])
 
     def add(self, records: Records | CellFailed) -> None:
         if isinstance(records, CellFailed):
@@ -185,7 +185,7 @@ def sweep(
     if store is not None:
         for each in work:
             store.compact(each.job.setup.id, each.label, seed)
-    results = []
+    results: list[Result] = []
     for each, have in zip(work, known, strict=True):
         if each.failure is not None and len(work) > 1:
             warnings.warn(each.failure, CellFailed, stacklevel=2)

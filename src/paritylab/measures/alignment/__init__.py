@@ -46,7 +46,7 @@ class Alignment:
     log: float
     exact: Fraction | None = None
     digits: str | None = None
-    parts: dict[str, float] = field(default_factory=dict)
+    parts: dict[str, float] = field(default_factory=dict[str, float])
 
 
 def alignment(
@@ -188,7 +188,7 @@ def scales(init: inits.InitLike, d: int, width: int, given: Any) -> tuple[float,
         chosen = inits.init(init)
         return chosen.scale(d, width), chosen.scale(width, 1)
     try:
-        pair = given if isinstance(given, (tuple, list)) else (given, given)
+        pair: Any = given if isinstance(given, (tuple, list)) else (given, given)
         hidden, output = (float(part) for part in pair)
     except (TypeError, ValueError):
         raise InvalidInput(f"a scale is a number, two numbers or 'fan-in', not {given!r}") from None
