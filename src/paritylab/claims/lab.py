@@ -70,6 +70,7 @@ class Lab:
         self.out, self.seed = out, seed
         self.engine, self.threads, self.progress, self.plan = engine, threads, progress, plan
         self.left_out: list[str] = []
+        self.planned_all = True
         self._planned = {task.name for task in plan or ()}
         self.engines: set[str] = set()
         self.model_steps = 0
@@ -84,6 +85,7 @@ class Lab:
     def get(self, request: Request[A]) -> A:
         """The answer to a request; with a plan, one that is not there lists what is missing and can be passed on."""
         if self.plan is not None and (missing := request.missing(self)):
+            self.planned_all &= not request.staged
             for task in missing:
                 if task.name not in self._planned:
                     self._planned.add(task.name)

@@ -97,7 +97,7 @@ def plan(claim: Claim, size: Size, out: Path, seed: int = 0, engine: str = "auto
         claim.trial(size, seed).work(lab)
     except Planned:
         return tasks, False
-    return tasks, True
+    return tasks, lab.planned_all
 
 
 @dataclass(frozen=True)

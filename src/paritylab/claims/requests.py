@@ -40,6 +40,9 @@ class Planned(Exception):
 class Request(Generic[A]):
     """Something a trial asks for."""
 
+    staged = False
+    """Whether more may be missing once what is missing now is done."""
+
     def missing(self, lab: Lab) -> list[AnyTask]:
         """What is to be done first, as far as it can be told now."""
         raise NotImplementedError
@@ -105,6 +108,8 @@ class Chains(Request[dict[str, list[Result]]]):
 @dataclass(frozen=True)
 class Pursuit(Request[Race]):
     """Setups followed as far as a strategy finds necessary; a race, unless it is another."""
+
+    staged = True
 
     setups: Sequence[Setup]
     runs: int
