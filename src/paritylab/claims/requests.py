@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -37,19 +38,19 @@ class Planned(Exception):
     """What was asked for is not there: what the plan lists must be done before the trial can go on."""
 
 
-class Request(Generic[A]):
+class Request(ABC, Generic[A]):
     """Something a trial asks for."""
 
     staged = False
     """Whether more may be missing once what is missing now is done."""
 
+    @abstractmethod
     def missing(self, lab: Lab) -> list[AnyTask]:
         """What is to be done first, as far as it can be told now."""
-        raise NotImplementedError
 
+    @abstractmethod
     def answer(self, lab: Lab) -> A:
         """What it asks for; what is missing is done and kept."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ Whatever people read about its setup and its rule is made from this.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
@@ -85,7 +86,7 @@ class Findings:
     note: str = ""
 
 
-class Trial:
+class Trial(ABC):
     """What tries a claim, at one size and seed: ``work``, then ``judge`` and ``draw`` what it returned."""
 
     claim: str = ""
@@ -98,13 +99,13 @@ class Trial:
         self.size: Size = size
         self.seed = seed
 
+    @abstractmethod
     def work(self, lab: Lab) -> Any:
         """Ask for everything that takes long, and return what came of it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def judge(self, got: Any) -> Findings:
         """The checks, data and numbers that follow from it."""
-        raise NotImplementedError
 
     def draw(self, got: Any) -> Figure | None:
         """A figure of it."""

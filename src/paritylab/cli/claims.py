@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> None:
     if options.markdown:
         from paritylab.claims.pages import markdown
 
-        require(not options.json, "--json and --markdown exclude each other")
+        require(not (options.json or options.first), "--markdown goes with neither --json nor --first")
         print(markdown(claims))
         return
     if options.first:

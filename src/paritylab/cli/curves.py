@@ -70,7 +70,9 @@ def run(options: argparse.Namespace) -> None:
         print_json({"setup_id": setup.id, "engine": engine, "seed": options.seed, "steps": options.steps,
                     "every": options.every, "runs": times, "files": [str(path) for path in files]})
         return
-    print(f"({setup.problem.n}, {setup.problem.k}) parity, {options.steps} steps, engine {engine}")
+    from paritylab.setups.words import problem_in_words
+
+    print(f"{problem_in_words(setup.problem)}, {options.steps} steps, engine {engine}")
     print_table(times)
     for path in files:
         print(path)

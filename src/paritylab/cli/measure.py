@@ -117,8 +117,9 @@ def run(options: argparse.Namespace) -> None:
             document["figures"] = [str(path) for path in figures]
         print_json(document)
         return
-    problem = best.setup.problem
-    print(f"({problem.n}, {problem.k}) parity, {options.runs} runs, engine {best.engine}, {seconds:.1f} s")
+    from paritylab.setups.words import problem_in_words
+
+    print(f"{problem_in_words(best.setup.problem)}, {options.runs} runs, engine {best.engine}, {seconds:.1f} s")
     for result in results:
         head = f"lr {result.setup.learner.optimiser.lr:g}: " if len(results) > 1 else ""
         tail = "  <- best 10th percentile" if len(results) > 1 and result is best else ""

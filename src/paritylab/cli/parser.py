@@ -41,9 +41,10 @@ class Parser(argparse.ArgumentParser):
         return message
 
 
-def add_common(parser: Parser, run: Any) -> None:
-    """What every command takes."""
-    parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="where results are kept")
+def add_common(parser: Parser, run: Any, out: bool = True) -> None:
+    """What every command takes; ``out`` unless it says by itself where results go."""
+    if out:
+        parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="where results are kept")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     parser.add_argument("--papers", action="append", type=Path, default=None, metavar="DIR",
                         help="a folder with a paper, or with several, that need not be installed")

@@ -22,7 +22,7 @@ def add(commands: Any) -> None:
     parser.add_argument("records", type=Path, help="the folder for the records; what is there is not repeated")
     parser.add_argument("--processes", type=count, default=1, help="programs that are compiled and trained at a time")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
-    add_common(parser, run)
+    add_common(parser, run, out=False)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -31,6 +31,7 @@ def run(options: argparse.Namespace) -> None:
 
     start, left = time.monotonic(), 0
     require(options.processes >= 1, f"--processes must be at least 1, not {options.processes}")
+    require(options.seconds > 0, f"--seconds must be above 0, not {options.seconds:g}")
     try:
         text = options.tasks.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

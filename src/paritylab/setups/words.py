@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from paritylab.setups.problems import Problem
     from paritylab.setups.setup import Setup
 
 
@@ -15,6 +16,21 @@ QUIET = {"consecutive": 1, "decay_form": "coupled", "schedule": "constant", "thr
 """What goes without saying; so do fields that are zero, false or not given."""
 SHOWN = 6
 """So many values of one field are written out."""
+
+
+def problem_in_words(problem: Problem) -> str:
+    """
+    >>> from paritylab.setups.problems import LeakyParity, Parity, Polynomial
+    >>> problem_in_words(Parity(30, 3)), problem_in_words(LeakyParity(30, 3))
+    ('(30, 3) parity', '(30, 3) leaky parity')
+    >>> problem_in_words(Polynomial(10, terms=[(1, [0, 1]), (0.5, [2])]))
+    'sum of 2 parities of 10 bits'
+    """
+    from paritylab.setups.problems import LeakyParity, Polynomial
+
+    if isinstance(problem, Polynomial):
+        return f"sum of {len(problem.terms)} parities of {problem.n} bits"
+    return f"({problem.n}, {problem.k}) {'leaky ' * isinstance(problem, LeakyParity)}parity"
 
 
 def network_in_words(network: dict[str, Any]) -> str:

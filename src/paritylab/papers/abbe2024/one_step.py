@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
 from typing import Any, NamedTuple
@@ -59,9 +60,9 @@ def perfect_networks(seed: int, d: int, width: int, seeds: int, bias: str = "", 
 class PerfectNetworks(Trial):
     """Networks of several kinds, each counted if it classifies all inputs after one step."""
 
+    @abstractmethod
     def cases(self) -> dict[Case, dict[str, Any]]:
         """The arguments of :func:`perfect_networks`."""
-        raise NotImplementedError
 
     def work(self, lab: Lab) -> list[dict[str, np.ndarray]]:
         return lab.compute_each(perfect_networks, list(self.cases().values()))

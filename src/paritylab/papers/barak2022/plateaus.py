@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -49,9 +50,9 @@ class Traced(Trial):
 
     runs = size(10)
 
+    @abstractmethod
     def panels(self) -> dict[str, Setup]:
         """The Setups by name."""
-        raise NotImplementedError
 
     def trained(self, lab: Lab) -> list[Result]:
         """The runs, to the paper's criterion."""
