@@ -13,9 +13,12 @@ import numpy as np
 import pytest
 
 import paritylab as pl
+from paritylab.claims import Lab
 from paritylab.cli import main
 from paritylab.engines import Job
+from paritylab.papers.glasgow2023.samples import kernel_samples
 from paritylab.running import crews as module
+from paritylab.running import keeping
 from paritylab.storage.records import COLUMNS, Records
 from paritylab.storage.store import Store
 
@@ -71,6 +74,29 @@ def test_a_worker_that_is_killed_loses_nothing(hands: module.Crew) -> None:
     finally:
         module._CREW.reset(token)
     assert same(helped.records, alone.records)
+
+
+def test_workers_record_curves_and_final_params_and_compute(hands: module.Crew, tmp_path: Path) -> None:
+    """What is kept beside Records is made by workers too, and is what one process makes."""
+
+    def asked(folder: Path) -> tuple[np.ndarray, ...]:
+        lab = Lab("quick", folder, progress=False)
+        curves = lab.curves_each([setup(0.1), setup(0.3)], 40, 20, runs=2, weights=True)
+        records, params = lab.final_params(setup(0.3), 2)
+        computed = lab.compute_each(kernel_samples, [{"d": d, "seeds": 1, "level": 0.9} for d in (6, 8)])
+        return (*(each.loss for each in curves), *(each.weights[0]["w"] for each in curves), records.t_c,
+                params[0]["w"], *(each["samples"] for each in computed))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keeping, "_here", lambda calls: pytest.fail("this process makes something itself"))
+        helped = asked(tmp_path / "helped")
+    token = module._CREW.set(None)
+    try:
+        alone = asked(tmp_path / "alone")
+    finally:
+        module._CREW.reset(token)
+    for one, two in zip(helped, alone, strict=True):
+        np.testing.assert_array_equal(one, two)
 
 
 def test_a_network_of_the_users_own_travels_too(hands: module.Crew) -> None:

@@ -97,6 +97,12 @@ def could_be(rule: Rule, check: dict[str, Any]) -> bool:
     return fits(rule.name, check["name"]) and (said or fits(rule.asked, check["rule"]))
 
 
+def test_a_plan_says_whether_it_lists_everything(tmp_path):
+    """A race asks for its later stages once the first are known."""
+    complete = {each.id: plan(each, "quick", tmp_path)[1] for each in find(["glasgow2023.thm3-1", "barak2022.fig9"])}
+    assert complete == {"glasgow2023.thm3-1": True, "barak2022.fig9": False}
+
+
 def test_texts_are_made_from_code():
     (each,) = find(["barak2022.fig11"])
     assert rule_lines(each) == [str(rule) for rule in each.trial.rules()]

@@ -45,6 +45,8 @@ def told(module: str) -> str:
 
     >>> told("paritylab.setups.inits"), told("paritylab.theory.xor"), told("jax.numpy")
     ('paritylab.inits', 'paritylab.theory.xor', 'jax.numpy')
+    >>> told("paritylab.papers.barak2022.deep"), told("paritylab.theory.leaky.network")
+    ('paritylab.claims.barak2022.deep', 'paritylab.theory.leaky_network')
     """
     for now, before in MOVED.items():
         if module.startswith(now):
