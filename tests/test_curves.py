@@ -151,7 +151,7 @@ DIVERGENT = pl.Setup(
 )
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", [pytest.param("jax", marks=pytest.mark.long), ENGINES[-1]])
 def test_a_diverging_run_is_nan_from_then_on_and_disturbs_no_other(engine):
     with np.errstate(over="ignore", invalid="ignore"):
         got = curves(DIVERGENT, 100, every=5, runs=range(20), engine=engine, weights=True, train=True)

@@ -144,7 +144,7 @@ def test_steps_of_polynet(loss):
 
 
 @pytest.mark.parametrize("isa", ISAS)
-@pytest.mark.parametrize("batch", [1, 2, 7, 32, 33, 70])
+@pytest.mark.parametrize("batch", [*(pytest.param(size, marks=pytest.mark.long) for size in (2, 32, 70)), 1, 7, 33])
 def test_steps_of_all_shapes(isa, batch):
     for n, width in ((5, 1), (31, 2), (32, 11), (33, 3), (40, 64), (64, 23), (70, 17), (1024, 2)):
         check_steps(isas=[isa], n=n, width=width, batch=batch, steps=10)

@@ -53,6 +53,7 @@ def test_the_example_is_not_here():
     assert not IDS & set(registry())
 
 
+@pytest.mark.long
 def test_installing_it_is_all_it_takes(installed, tmp_path):
     listed = json.loads(in_it(installed, "claims", "--json").stdout)["claims"]
     assert {row["id"] for row in listed} == IDS | set(registry())

@@ -151,6 +151,7 @@ def test_a_race_has_the_answer_of_the_exhaustive_sweep(name, engine):
             assert entry.low <= complete.summary.p10 <= entry.percentile
 
 
+@pytest.mark.long
 def test_the_race_costs_less_than_the_sweep():
     result = race(SETUPS, runs=25, engine="jax")
     assert not result.rates[0].known
@@ -208,7 +209,7 @@ def test_a_race_after_a_sweep_trains_nothing_and_says_the_same(store, monkeypatc
     assert told(race(SETUPS, runs=12, engine="jax", store=store)) == told(fresh)
 
 
-@pytest.mark.parametrize("patience", [1, 7, 30, 45])
+@pytest.mark.parametrize("patience", [*(pytest.param(turns, marks=pytest.mark.long) for turns in (1, 30, 45)), 7])
 def test_an_interrupted_race_goes_on_where_it_stopped_and_loses_nothing(store, monkeypatch, patience):
     train, ended = engines.train, 0
 

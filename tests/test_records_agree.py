@@ -53,6 +53,7 @@ OVERFLOWS = pl.Setup(
 )
 
 
+@pytest.mark.long
 def test_outputs_that_overflow_leave_no_record_that_contradicts_itself():
     found = [576, 1045, 3738, 5263, 5284]  # were censored with an accuracy of 1
     assert_consistent(OVERFLOWS, trained(OVERFLOWS, found, "jax"))

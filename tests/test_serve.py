@@ -55,6 +55,7 @@ def ask(server, path="/", method="GET", host="127.0.0.1"):
     return answer.status, answer.headers, body
 
 
+@pytest.mark.long
 def test_the_server_listens_on_loopback_and_shows_the_site(server):
     assert server.server_address[0] == "127.0.0.1"
     status, headers, body = ask(server)

@@ -231,6 +231,7 @@ def test_report_writes_the_site_and_rewrites_only_what_changed(tmp_path, capsys)
 # --- live -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_sweep_is_announced_while_it_trains_and_not_afterwards(tmp_path, monkeypatch):
     seen = []
     train = status.Announcement.train

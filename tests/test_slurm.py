@@ -98,6 +98,7 @@ def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @posix
+@pytest.mark.long
 def test_slurm_jobs_get_credentials_that_are_the_owners_alone_and_leave_nothing_behind(
     played: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -123,6 +124,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 @posix
+@pytest.mark.long
 def test_jobs_that_all_end_end_the_command_in_one_line(
     played: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

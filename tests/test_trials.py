@@ -334,6 +334,7 @@ def test_every_kind_of_request_is_planned_done_elsewhere_and_found(tmp_path, cap
     assert np.array_equal(found[3].records.t_c, alone[3].records.t_c)
 
 
+@pytest.mark.long
 def test_a_race_is_exported_stage_by_stage_and_ends_as_it_does_here(tmp_path):
     setups = [setup(10, 3, lr, max_steps=2000, eval_every=2) for lr in (1.0, 0.1, 0.001)]
     stages = []
