@@ -7,14 +7,16 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-from paritylab.claims.trial import KINDS, claim
+from paritylab.claims.trial import AMENDMENTS, KINDS, amends, claim
 from paritylab.errors import InvalidInput, unknown
 
-FIELDS = tuple(inspect.signature(claim).parameters)
+MARKS = {"claim": (tuple(inspect.signature(claim).parameters), KINDS),
+         "amends": (tuple(inspect.signature(amends).parameters), AMENDMENTS)}
+"""The decorators that are read, each with its arguments and the kinds there are."""
 
 
-def declared(path: Path) -> list[tuple[dict[str, str], str, int]]:
-    """The claims of a module: the arguments of the decorator, the name of the class, and the line of its decorator."""
+def declared(path: Path, mark: str = "claim") -> list[tuple[dict[str, str], str, int]]:
+    """The claims (or amendments: ``amends``) of a module: arguments, name of the class, line of the decorator."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, SyntaxError) as error:
@@ -22,31 +24,33 @@ def declared(path: Path) -> list[tuple[dict[str, str], str, int]]:
     found = []
     for node in tree.body:
         if isinstance(node, ast.ClassDef):
-            for mark in node.decorator_list:
-                if isinstance(mark, ast.Call) and ast.unparse(mark.func).split(".")[-1] == "claim":
-                    found.append((_fields(mark, path), node.name, mark.lineno))
+            for call in node.decorator_list:
+                if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] == mark:
+                    found.append((_fields(call, mark, path), node.name, call.lineno))
     return found
 
 
-def _fields(mark: ast.Call, path: Path) -> dict[str, str]:
-    where = f"{path.name}, line {mark.lineno}"
-    given: dict[str, Any] = dict(zip(FIELDS, (_text(value, where) for value in mark.args), strict=False))
-    given |= {str(each.arg): _text(each.value, where) for each in mark.keywords}
+def _fields(call: ast.Call, mark: str, path: Path) -> dict[str, str]:
+    where = f"{path.name}, line {call.lineno}"
+    names, kinds = MARKS[mark]
+    given: dict[str, Any] = dict(zip(names, (_text(value, mark, where) for value in call.args), strict=False))
+    given |= {str(each.arg): _text(each.value, mark, where) for each in call.keywords}
+    what = "claim" if mark == "claim" else "amendment"
     for name in given:
-        if name not in FIELDS:
-            raise unknown(f"field of a claim in {where}", name, FIELDS)
-    if missing := [name for name in FIELDS if not given.get(name)]:
-        raise InvalidInput(f"{where}: the claim {given.get('id', '')} has no {' and no '.join(missing)}")
-    if given["kind"] not in KINDS:
-        raise unknown(f"kind of claim in {where}", given["kind"], KINDS)
+        if name not in names:
+            raise unknown(f"field of {'a' if mark == 'claim' else 'an'} {what} in {where}", name, names)
+    if missing := [name for name in names if not given.get(name)]:
+        raise InvalidInput(f"{where}: the {what} {given.get('id', '')} has no {' and no '.join(missing)}")
+    if given["kind"] not in kinds:
+        raise unknown(f"kind of {what} in {where}", given["kind"], kinds)
     return given
 
 
-def _text(node: ast.expr, where: str) -> str:
+def _text(node: ast.expr, mark: str, where: str) -> str:
     try:
         value = ast.literal_eval(node)
     except ValueError:
         value = None
     if not isinstance(value, str):
-        raise InvalidInput(f"{where}: write the arguments of @claim as text in quotes, not {ast.unparse(node)}")
+        raise InvalidInput(f"{where}: write the arguments of @{mark} as text in quotes, not {ast.unparse(node)}")
     return " ".join(value.split())

@@ -10,11 +10,13 @@ from __future__ import annotations
 import functools
 import tomllib
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
+from paritylab.claims import basis
+from paritylab.claims.basis import Values
 from paritylab.claims.declarations import declared
 from paritylab.claims.trial import Trial
 from paritylab.errors import InvalidInput, require, unknown
@@ -23,6 +25,8 @@ from paritylab.places import Place, PlaceWarning, places
 WORDS = {str: "text", int: "a whole number", list: "a list"}
 FIELDS = {"title": str, "authors": str, "venue": str, "year": int, "summary": str, "headlines": list}
 """What ``paper.toml`` says; the headlines are the claims whose figures stand for the paper."""
+OPTIONAL = {"own": bool}
+"""What it may say besides: ``own = true`` is for statements that nobody published before, which are counted apart."""
 
 
 class PaperWarning(PlaceWarning):
@@ -30,8 +34,20 @@ class PaperWarning(PlaceWarning):
 
 
 @dataclass(frozen=True)
+class Amendment:
+    """Why a claim is tried by another setup or rule than the first: the arguments of ``@amends``."""
+
+    date: str
+    kind: str
+    where: str
+    quote: str
+    change: str
+    known: str
+
+
+@dataclass(frozen=True)
 class Claim:
-    """One published statement, and where the code that tries it stands."""
+    """One published statement, and where the code that tries it stands: by its first rule, or by an amended one."""
 
     id: str
     where: str
@@ -45,6 +61,26 @@ class Claim:
     name: str
     """Its class there."""
     line: int
+    amendment: Amendment | None = None
+
+    @property
+    def key(self) -> str:
+        """The name of its evidence: the id, or that of the amended trial."""
+        return f"{self.id}.amended" if self.amendment else self.id
+
+    @property
+    def amended(self) -> Claim | None:
+        """The same claim by its amended rule, if there is one."""
+        return self.paper.amended.get(self.id)
+
+    @property
+    def current(self) -> Claim:
+        """By the rule that counts now."""
+        return self.amended or self
+
+    def values(self, part: str = "") -> Values:
+        """Where the values of its setup come from."""
+        return basis.read(self.paper.values.get(self.id.partition(".")[2], {}), self.amendment is not None, part)
 
     @property
     def path(self) -> Path:
@@ -86,6 +122,7 @@ class Paper:
     year: int
     summary: str
     headlines: tuple[str, ...]
+    own: bool = False
 
     @property
     def id(self) -> str:
@@ -119,6 +156,31 @@ class Paper:
                 _warn(self.id, error)
         order = {name: place for place, name in enumerate(self.first)}
         return dict(sorted(found.items(), key=lambda item: order.get(item[0], len(order))))
+
+    @functools.cached_property
+    def amended(self) -> dict[str, Claim]:
+        """The claims that are tried by an amended rule, by id."""
+        found: dict[str, Claim] = {}
+        for path in sorted(self.folder.glob("*.py")):
+            try:
+                for fields, name, line in declared(path, "amends"):
+                    id = fields.pop("id")
+                    require(id in self.claims, f"{path.name} amends {id}, which is no claim of {self.id}")
+                    require(id not in found, f"{path.name} amends {id} a second time")
+                    found[id] = replace(self.claims[id], module=path.stem, name=name, line=line,
+                                        amendment=Amendment(**fields))
+            except InvalidInput as error:
+                _warn(self.id, error)
+        return found
+
+    @functools.cached_property
+    def values(self) -> dict[str, Any]:
+        """Where the values of setups come from, by the claim's name within the paper: ``values.toml``."""
+        try:
+            return basis.checked(_read(self.folder / "values.toml", self.id))
+        except InvalidInput as error:
+            _warn(self.id, error)
+            return {}
 
     @functools.cached_property
     def first(self) -> dict[str, dict[str, Any]]:
@@ -168,9 +230,10 @@ def _open(place: Place) -> Paper:
     about = _read(place.folder / "paper.toml", place.name, needed=True)
     for name, kind in FIELDS.items():
         require(isinstance(about.get(name), kind), f"paper.toml: {name} is missing, or not {WORDS[kind]}")
-    for name in about:
-        if name not in FIELDS:
-            raise unknown("field of paper.toml", name, FIELDS)
+    for name, value in about.items():
+        if name not in FIELDS | OPTIONAL:
+            raise unknown("field of paper.toml", name, FIELDS | OPTIONAL)
+        require(name not in OPTIONAL or isinstance(value, bool), f"paper.toml: {name} must be true or false")
     headlines: tuple[str, ...] = tuple(about.pop("headlines"))
     return Paper(place=place, headlines=headlines, **about)
 

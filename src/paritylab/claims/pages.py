@@ -7,65 +7,87 @@ from typing import Any
 
 from paritylab.claims import evidence
 from paritylab.claims.library import Claim
-from paritylab.claims.verdicts import INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED
+from paritylab.claims.standing import CONTRADICTED, IN_PARTS, UNDECIDED, Standing, result_of, standing, told
+from paritylab.claims.texts import NOWHERE
+from paritylab.claims.verdicts import more_runs
 
-HEAD = """# What was reproduced
+HEAD = """# What holds
 
 This page is written by `paritylab claims --markdown` from the evidence that the package ships; `paritylab claims show
 ID` tells all about one claim, `paritylab reproduce ID --full` (or `--quick`, or neither) tries it again. `full` is the
 published setup, `quick` takes at most a minute on two cores, `standard` is the largest in between that was affordable.
-A claim is reproduced if every check of its rule passes as stated, not reproduced if one fails beyond its 95 % interval,
-and inconclusive otherwise. Departures from the papers that their own errors force are in [errata](errata.md)."""
+
+A claim, or each part of one that has parts, **holds** if the whole 95 % interval of every check lies within what is
+asked, is **contradicted** if one lies outside, and is **undecided** otherwise. The basis says whether the trial is as
+the paper prints it, rests on a value that the paper does not print, changes one that it does, or corrects a statement.
+The first rules were written before the evidence was recorded, though some were calibrated on trials; they stand with
+their verdicts (`claims show ID --first`), for which a point estimate was enough. An amended rule was committed before
+its run and tried on seeds that nobody had seen. Departures that the papers' own errors force are in
+[errata](errata.md)."""
 
 
 def check_line(check: dict[str, Any]) -> str:
     """One check of a result, as text."""
-    sign = {True: "pass", False: "FAIL", None: "open"}[check["passed"]]
     value = check["value"]
     shown = f"{value:.4g}" if isinstance(value, float) else str(value)
     if check["interval"]:
         ends = (f"{end:.4g}" if isinstance(end, float) else str(end) for end in check["interval"])
         shown += f" [{', '.join(ends)}]"
-    return f"{sign}  {check['name']}: {shown}  (asked: {check['rule']})"
+    part = f"[{check['part']}] " if check.get("part") else ""
+    return f"{result_of(check)}  {part}{check['name']}: {shown}  (asked: {check['rule']}{_power(check)})"
+
+
+def _power(check: dict[str, Any]) -> str:
+    """How many runs would decide, where it is known."""
+    times, claimed = check.get("times"), check.get("times_claimed")
+    if result_of(check) == UNDECIDED and isinstance(times, float) and times:
+        return f"; {more_runs(times)}"
+    return f"; at the claimed effect {claimed:.2g} times as many runs decide" if isinstance(claimed, float) else ""
 
 
 def markdown(claims: Sequence[Claim]) -> str:
-    """A page of verdicts: a table of all, then the numbers of those that did not reproduce."""
-    found = {claim.id: _largest(claim) for claim in claims}
-    verdicts = [entry["verdict"] if entry else None for entry in found.values()]
-    counts = ", ".join(f"{verdicts.count(name)} {name}" for name in (REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE))
-    lines = [HEAD, "", f"Of {len(claims)} claims: {counts}, {verdicts.count(None)} not tried.", "",
-             "| claim | | verdict | size | runs | seconds |", "|---|---|---|---|---|---|"]
-    for claim in claims:
-        entry = found[claim.id]
-        lines.append(f"| `{claim.id}` | {_plain(claim.title)} | {_told(entry)} |")
-    for title, verdict in (("Not reproduced", NOT_REPRODUCED), ("Inconclusive", INCONCLUSIVE)):
-        chosen = [claim for claim in claims if (entry := found[claim.id]) and entry["verdict"] == verdict]
+    """A page of results: a table of all, then the numbers of those that do not hold as a whole."""
+    found = {claim.id: standing(NOWHERE, claim) for claim in claims}
+    published = [each for each in found.values() if not each.claim.paper.own]
+    lines = [HEAD, "", f"Of {len(published)} published claims, by the {told(published)}.", "",
+             "| claim | | result and basis | first rule | size | runs | seconds |", "|---|---|---|---|---|---|---|"]
+    lines += [f"| `{name}` | {_plain(each.claim.title)} | {_row(each)} |" for name, each in found.items()]
+    for title, word in (("Contradicted", CONTRADICTED), ("In parts", IN_PARTS), ("Undecided", UNDECIDED)):
+        chosen = [each for each in found.values() if each.word == word]
         if chosen:
             lines += ["", f"## {title}"]
-        for claim in chosen:
-            lines += ["", f"### `{claim.id}`: {_plain(claim.title)}", "", *_numbers(claim, found[claim.id] or {})]
+        for each in chosen:
+            lines += ["", f"### `{each.claim.id}`: {_plain(each.claim.title)}", "", *_numbers(each)]
     return "\n".join(lines)
 
 
-def _told(entry: dict[str, Any] | None) -> str:
-    """Verdict, size, runs and seconds; no seconds where most came from disk, or from another machine."""
-    if entry is None:
-        return " | ".join([""] * 4)
-    seconds = "" if evidence.from_disk(entry) else f"{entry['seconds']:g}"
-    return f"{entry['verdict']} | {entry['size']} | {entry['runs']} | {seconds}"
+def _row(each: Standing) -> str:
+    """Results, the first rule's verdict, size, runs and seconds; no seconds where most came from disk."""
+    found = each.found
+    if found is None:
+        return " | ".join([""] * 5)
+    seconds = "" if evidence.from_disk(found) else f"{found['seconds']:g}"
+    results = "; ".join(map(_plain, each.lines))
+    return f"{results} | {(each.first or found)['verdict']} | {found['size']} | {found['runs']} | {seconds}"
 
 
-def _numbers(claim: Claim, entry: dict[str, Any]) -> list[str]:
-    checks = [f"- {_plain(check_line(check))}" for check in entry["checks"]]
-    note = [f"- note: {_plain(entry['note'])}"] if entry["note"] else []
-    remark = ["", claim.remark] if claim.remark else []
-    return [f"{entry['size']}, {entry['runs']} runs, seed {entry['seed']}:", "", *checks, *note, *remark]
+def _numbers(each: Standing) -> list[str]:
+    found = each.found or {}
+    lines = [f"{found['size']}, {found['runs']} runs, seed {found['seed']}:", ""]
+    lines += [f"- {_plain(check_line(check))}" for check in found["checks"]]
+    lines += [f"- note: {_plain(found['note'])}"] if found["note"] else []
+    lines += ["", *(_plain(line) for line in amendment_lines(each.claim, found))] if each.claim.amendment else []
+    return lines + (["", each.claim.remark] if each.claim.remark else [])
 
 
-def _largest(claim: Claim) -> dict[str, Any] | None:
-    sizes = evidence.shipped(claim.id)
-    return next((sizes[size] for size in reversed(evidence.SIZES) if size in sizes), None)
+def amendment_lines(claim: Claim, found: dict[str, Any] | None) -> list[str]:
+    """Why a rule was amended, when, and what was known then."""
+    amendment = claim.amendment
+    if amendment is None:
+        return []
+    commit = f", commit {found['commit'][:10]}" if found and "commit" in found else ""
+    return [f"Amended {amendment.date} ({amendment.kind}{commit}): {amendment.change}",
+            f"The paper ({amendment.where}): \"{amendment.quote}\"", f"Known when it was written: {amendment.known}"]
 
 
 def _plain(text: str) -> str:

@@ -7,9 +7,10 @@ import io
 import json
 import os
 import platform
+import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any, cast
@@ -20,9 +21,9 @@ from paritylab.claims.lab import Lab
 from paritylab.claims.library import Claim
 from paritylab.claims.registry import find
 from paritylab.claims.requests import Planned
-from paritylab.claims.rules import Size
+from paritylab.claims.rules import Significance, Size
 from paritylab.claims.trial import Trial
-from paritylab.claims.verdicts import Outcome, finite
+from paritylab.claims.verdicts import HOLDS, Check, Outcome, finite
 from paritylab.errors import require
 from paritylab.progress import duration
 from paritylab.running.cost import RATE
@@ -43,10 +44,23 @@ class Reproduction:
 
     @property
     def verdict(self) -> str:
+        """By the first rules' reading, in one word."""
         return self.outcome.verdict
 
+    @property
+    def told(self) -> str:
+        """Result and basis; of a claim with parts, how many hold."""
+        results = self.outcome.results
+        if set(results) == {""}:
+            return f"{results['']}, {self.claim.values().basis}"
+        return f"{list(results.values()).count(HOLDS)} of {len(results)} parts hold"
+
     def __str__(self) -> str:
-        lines = [f"{self.claim.id}: {self.verdict} ({self.result['size']}, {self.result['seconds']:.1f} s)"]
+        rule = "amended rule" if self.claim.amendment else "first rule"
+        facts = f"{self.result['size']}, seed {self.result['seed']}, {self.result['seconds']:.1f} s"
+        lines = [f"{self.claim.id}: {self.told} ({rule}; {facts})"]
+        lines += [f"  {part}: {result}, {self.claim.values(part).basis}"
+                  for part, result in self.outcome.results.items() if part]
         lines += [f"  {check}" for check in self.outcome.checks]
         lines += [f"  {name}: {value}" for name, value in self.result["numbers"].items()]
         if self.outcome.note:
@@ -55,18 +69,20 @@ class Reproduction:
 
 
 def reproduce(claim: str | Claim, lab: Lab | None = None, record: bool = False) -> Reproduction:
-    """Try one claim. Figure, data and result are written under ``<out>/claims/<claim>/<size>/``.
+    """Try one claim, by id with the rule that counts. Figure, data and result are written under ``<out>/claims/``.
 
-    ``record`` adds the result to the evidence that the package ships.
+    ``record`` adds the result to the evidence that the package ships. For an amended claim, or a statement of one's
+    own, that needs a rule that was committed before, and for an amended one seeds that nobody has seen.
     """
     lab = lab or Lab()
-    claim = claim if isinstance(claim, Claim) else find([claim])[0]
+    claim = claim if isinstance(claim, Claim) else find([claim])[0].current
+    commit = committed(claim, lab.seed) if record and (claim.amendment or claim.paper.own) else None
     trial = claim.trial(lab.size, lab.seed)
     start = time.perf_counter()
     outcome = tried(trial, lab)
     result = _result(claim, trial, lab, outcome, time.perf_counter() - start)
-    _carry_cost(result, evidence.local(lab.out, claim.id).get(result["size"]))
-    directory = evidence.local_directory(lab.out, claim.id, result["size"])
+    _carry_cost(result, evidence.local(lab.out, claim.key).get(result["size"]))
+    directory = evidence.local_directory(lab.out, claim.key, result["size"])
     directory.mkdir(parents=True, exist_ok=True)
     data = _write_data(directory, outcome.data)
     files = [*data, *_write_figure(directory, outcome.figure)]
@@ -74,7 +90,7 @@ def reproduce(claim: str | Claim, lab: Lab | None = None, record: bool = False) 
     save_document(directory / "result.json", result | {"files": digests})
     if record:
         figure = (directory / "figure.svg").read_bytes() if outcome.figure is not None else None
-        files.append(evidence.record(claim.id, result, figure, data))
+        files.append(evidence.record(claim.key, result | ({"commit": commit} if commit else {}), figure, data))
     return Reproduction(claim, outcome, result, files)
 
 
@@ -86,7 +102,28 @@ def tried(trial: Trial, lab: Lab) -> Outcome:
         rule = check.by
         require(rule is not None and rule in trial.rules(), f"{trial.claim}: {check.name!r} is not a declared rule")
         require(rule is None or trial.size in rule.only, f"{trial.claim}: {check.name!r} is no rule for {trial.size}")
-    return Outcome(found.checks, found.data, trial.draw(got), found.numbers, found.note)
+    return Outcome([_earned(check, trial) for check in found.checks], found.data, trial.draw(got), found.numbers,
+                   found.note)
+
+
+def _earned(check: Check, trial: Trial) -> Check:
+    """A check that a point estimate alone would decide is undecided."""
+    exact = isinstance(check.by, Significance) or check.by is None or check.by.exact or trial.kind == "exact"
+    return check if exact or check.interval is not None else replace(check, point=True)
+
+
+def committed(claim: Claim, seed: int) -> str:
+    """The commit that last changed a claim's rule, which must come before the run; an amended one needs fresh seeds."""
+    require(seed > 0 or not claim.amendment, f"{claim.id}: an amended rule is recorded with fresh seeds (--seed 1)")
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", *words, "--", claim.path.name], cwd=claim.path.parent, capture_output=True,
+                              text=True, check=False)
+        require(done.returncode == 0, f"{claim.id}: a new rule is recorded from a git checkout, which dates it")
+        return done.stdout.strip()
+
+    require(not git("status", "--porcelain"), f"{claim.id}: commit {claim.path.name} before its run is recorded")
+    return git("log", "-1", "--format=%H")
 
 
 def plan(claim: Claim, size: Size, out: Path, seed: int = 0, engine: str = "auto") -> tuple[list[AnyTask], bool]:
@@ -116,8 +153,8 @@ class Estimate:
 
 def estimate(claim: Claim, size: str, out: Path) -> Estimate:
     """What a trial of this size will cost, from evidence of one like it, or from the registry."""
-    for entries, source in ((evidence.local(out, claim.id), "your last trial"),
-                            (evidence.shipped(claim.id), "measured when it was recorded")):
+    for entries, source in ((evidence.local(out, claim.key), "your last trial"),
+                            (evidence.shipped(claim.key), "measured when it was recorded")):
         found = entries.get(size) or (entries.get("full") if size == "standard" else None)
         if found and not evidence.from_disk(found):
             share = 1 - found["reused_runs"] / max(found["runs"], 1)
@@ -136,6 +173,7 @@ def _result(claim: Claim, trial: Trial, lab: Lab, outcome: Outcome, seconds: flo
         "claim": claim.id,
         "size": lab.size if trial.reduced or lab.left_out else "full",
         "verdict": outcome.verdict,
+        "results": outcome.results,
         "checks": [check.to_dict() for check in outcome.checks],
         "numbers": {name: finite(value) for name, value in outcome.numbers.items()},
         "note": outcome.note,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from paritylab.aliases import Interval
+from paritylab.claims.power import times_to_decide, times_to_significance
 from paritylab.claims.verdicts import Check
 
 Size = Literal["quick", "standard", "full"]
@@ -22,17 +23,23 @@ SIZES: tuple[Size, ...] = ("quick", "standard", "full")
 class Rule:
     """What is asked of one measured number, at all sizes of a trial or at those of ``only``.
 
-    Called with a value, it gives a Check; ``passed`` says whether the value does what the words of ``asked`` say, and
-    ``certain`` whether a failure is beyond doubt. Other keywords fill the templates of name and words.
+    Called with a value, it gives a Check; ``passed`` says whether the value does what the words of ``asked`` say,
+    ``certain`` whether a failure is beyond doubt (``sure``: whether either is). Other keywords fill the templates of
+    name, words and part. ``part`` names the part of the claim that it decides, where a claim has several. ``exact``
+    says that the value needs no interval: it is computed and not sampled, or the end of an interval itself.
+    ``claimed`` is the value that the paper prints or implies.
 
     >>> slope = Rule("slope, eta = {eta:g}", "95 % interval in 0.8 to 1.7")
     >>> print(slope(1.1, passed=True, interval=(0.9, 1.3), eta=0.25))
-    pass  slope, eta = 0.25: 1.1 [0.9, 1.3]  (asked: 95 % interval in 0.8 to 1.7)
+    holds  slope, eta = 0.25: 1.1 [0.9, 1.3]  (asked: 95 % interval in 0.8 to 1.7)
     """
 
     name: str
     asked: str
     only: tuple[Size, ...] = SIZES
+    part: str = ""
+    exact: bool = False
+    claimed: float | None = None
 
     def __call__(
         self,
@@ -41,13 +48,21 @@ class Rule:
         passed: bool | None,
         interval: Interval | None = None,
         certain: bool = True,
+        sure: bool | None = None,
         **fields: Any,
     ) -> Check:
         passed = None if passed is None else bool(passed)
-        return self._check(Check("", _number(value), self.asked.format(**fields), passed, interval, certain), fields)
+        sure = (certain or passed is True) if sure is None else sure
+        return self._check(Check("", _number(value), self.asked.format(**fields), passed, interval, sure), fields)
 
     def _check(self, check: Check, fields: dict[str, Any]) -> Check:
-        return replace(check, name=self.name.format(**fields), by=self)
+        return replace(check, name=self.name.format(**fields), part=self.part.format(**fields), by=self)
+
+    def made(self, name: str) -> bool:
+        """Whether a check of this name may be one of this rule's."""
+        literal = re.split(r"(?<!\{)\{[^{}]*\}(?!\})", self.name)
+        pattern = ".*".join(re.escape(each.replace("{{", "{").replace("}}", "}")) for each in literal)
+        return re.fullmatch(pattern, name, re.DOTALL) is not None
 
     def __str__(self) -> str:
         sizes = "" if self.only == SIZES else f"  ({' and '.join(self.only)} only)"
@@ -75,22 +90,28 @@ class Bounds(Rule):
         least, most = (float(end) for end in ends if end is not None)
         if value is None or math.isnan(value):
             return self._check(Check("", None, between_words(least, most), None, interval), fields)
-        ends_ = None if interval is None else (float(interval[0]), float(interval[1]))
-        certain = ends_ is None or ends_[1] < least or ends_[0] > most
-        check = Check("", float(value), between_words(least, most), bool(least <= value <= most), ends_, certain)
-        return self._check(check, fields)
+        check = Check("", float(value), between_words(least, most), bool(least <= value <= most))
+        if interval is None:
+            return self._check(check, fields)
+        ends_ = float(interval[0]), float(interval[1])
+        sure = (least <= ends_[0] and ends_[1] <= most) if check.passed else (ends_[1] < least or ends_[0] > most)
+        times, claimed = (None if effect is None else times_to_decide(effect, (least, most), float(value), ends_)
+                          for effect in (float(value), self.claimed))
+        return self._check(replace(check, interval=ends_, sure=sure, times=times, times_claimed=claimed), fields)
 
 
 @dataclass(frozen=True)
 class Significance(Rule):
-    """A p-value below a level. A larger one does not speak against a claim: it leaves it inconclusive."""
+    """A p-value below a level. A larger one does not speak against a claim: it leaves it undecided."""
 
     level: float = 0.05
 
     def __call__(self, p_value: float | None, **fields: Any) -> Check:  # pyright: ignore[reportIncompatibleMethodOverride]
         if p_value is None or math.isnan(p_value):
             return self._check(Check("", None, self.asked, None), fields)
-        return self._check(Check("", float(p_value), self.asked, bool(p_value < self.level), certain=False), fields)
+        passed = bool(p_value < self.level)
+        times = times_to_significance(float(p_value), self.level)
+        return self._check(Check("", float(p_value), self.asked, passed, sure=passed, times=times), fields)
 
 
 @dataclass(frozen=True)
@@ -105,44 +126,55 @@ class Condition(Rule):
         return self._check(Check("", shown, self.asked.format(**fields), passed), fields)
 
 
-def between(name: str, low: float | str, high: float | str, *, only: tuple[Size, ...] = SIZES) -> Bounds:
-    """``low <= value <= high``; a value that is None or NaN leaves the check open.
+def between(
+    name: str, low: float | str, high: float | str, *, only: tuple[Size, ...] = SIZES, part: str = "",
+    exact: bool = False, claimed: float | None = None,
+) -> Bounds:
+    """``low <= value <= high``; a value that is None or NaN leaves the check undecided.
 
     >>> slope = between("slope, k = {k}", 1, 4)
     >>> print(slope(1.9, (1.7, 2.1), k=3))
-    pass  slope, k = 3: 1.9 [1.7, 2.1]  (asked: 1 to 4)
+    holds  slope, k = 3: 1.9 [1.7, 2.1]  (asked: 1 to 4)
     >>> print(slope)
     slope, k = {k}: 1 to 4
     """
-    return Bounds(name, between_words(low, high), only, low, high)
+    return Bounds(name, between_words(low, high), only, part, exact, claimed, low, high)
 
 
-def at_least(name: str, bound: float | str, *, only: tuple[Size, ...] = SIZES) -> Bounds:
+def at_least(
+    name: str, bound: float | str, *, only: tuple[Size, ...] = SIZES, part: str = "", exact: bool = False,
+    claimed: float | None = None,
+) -> Bounds:
     """``value >= bound``.
 
     >>> print(at_least("share", "that of the other start")(0.8, low=0.7))
-    pass  share: 0.8  (asked: >= 0.7)
+    holds  share: 0.8  (asked: >= 0.7)
     """
-    return between(name, bound, math.inf, only=only)
+    return between(name, bound, math.inf, only=only, part=part, exact=exact, claimed=claimed)
 
 
-def at_most(name: str, bound: float | str, *, only: tuple[Size, ...] = SIZES) -> Bounds:
+def at_most(
+    name: str, bound: float | str, *, only: tuple[Size, ...] = SIZES, part: str = "", exact: bool = False,
+    claimed: float | None = None,
+) -> Bounds:
     """``value <= bound``."""
-    return between(name, -math.inf, bound, only=only)
+    return between(name, -math.inf, bound, only=only, part=part, exact=exact, claimed=claimed)
 
 
-def significant(name: str, level: float, *, only: tuple[Size, ...] = SIZES) -> Significance:
+def significant(name: str, level: float, *, only: tuple[Size, ...] = SIZES, part: str = "") -> Significance:
     """A p-value below ``level``."""
-    return Significance(name, f"< {level:g}", only, level)
+    return Significance(name, f"< {level:g}", only, part, level=level)
 
 
-def holds(name: str, asked: str = "yes", *, only: tuple[Size, ...] = SIZES) -> Condition:
+def holds(
+    name: str, asked: str = "yes", *, only: tuple[Size, ...] = SIZES, part: str = "", exact: bool = False
+) -> Condition:
     """A condition in words; ``self.rule(truth, value)`` is its Check.
 
     >>> print(holds("upper end of the slope", "< 1.7")(True, 1.2))
-    pass  upper end of the slope: 1.2  (asked: < 1.7)
+    holds  upper end of the slope: 1.2  (asked: < 1.7)
     """
-    return Condition(name, asked, only)
+    return Condition(name, asked, only, part, exact)
 
 
 def between_words(low: float | str, high: float | str) -> str:

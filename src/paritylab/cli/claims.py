@@ -13,13 +13,14 @@ from paritylab.errors import InvalidInput, require
 
 if TYPE_CHECKING:
     from paritylab.claims import Claim
+    from paritylab.claims.standing import Standing
 
 
 def add(commands: Any) -> None:
     parser: Parser = commands.add_parser(
         "claims",
         help="list the published claims and where they stand",
-        description="Every claim with its kind and verdict; 'claims show ID' tells all about one, made from its code:"
+        description="Every claim with its kind and result; 'claims show ID' tells all about one, made from its code:"
         " where it stands, its sizes, what it asks for, its rules, and the evidence.",
     )
     parser.add_argument("show", nargs="*", metavar="show ID", help="show these claims in full (globs are allowed)")
@@ -57,43 +58,59 @@ def run(options: argparse.Namespace) -> None:
     elif options.show:
         print("\n\n".join(map(first_page if options.first else page, rows)))
     else:
-        print_list(rows)
+        from paritylab.claims.standing import standing
+
+        print_list(rows, [standing(options.out, claim) for claim in claims if not claim.paper.own])
 
 
 def describe(claim: Claim, out: Path, full: bool) -> dict[str, Any]:
     """A claim and its evidence as plain JSON values."""
     from paritylab.claims import evidence
+    from paritylab.claims.standing import standing
 
-    found = evidence.strongest(out, claim.id)
-    row: dict[str, Any] = {"id": claim.id, "paper": claim.paper.id, "kind": claim.kind, "title": claim.title}
+    stands = standing(out, claim)
+    found, first = stands.found, stands.first or stands.found
+    row: dict[str, Any] = {"id": claim.id, "paper": claim.paper.id, "kind": claim.kind, "title": claim.title,
+                           "own": claim.paper.own, "amended": claim.amended is not None}
     if full:
+        from paritylab.claims.pages import amendment_lines
         from paritylab.claims.texts import request_lines, rule_lines, size_lines
 
+        now = claim.current
         row |= {"where": claim.where, "statement": claim.statement, "published": claim.published,
-                "source": claim.source, "sizes": size_lines(claim),
-                "asks": {"quick": request_lines(claim, "quick"), "full": request_lines(claim, "full")},
-                "rules": rule_lines(claim), "remark": claim.remark, "first": claim.first}
-        row["all_evidence"] = {"shipped": evidence.shipped(claim.id), "local": evidence.local(out, claim.id)}
-    return {**row, "verdict": found and found["verdict"], "evidence": found or {}}
+                "source": now.source, "sizes": size_lines(now), "values": now.values().sources,
+                "asks": {"quick": request_lines(now, "quick"), "full": request_lines(now, "full")},
+                "rules": rule_lines(now), "remark": claim.remark, "amendment": amendment_lines(now, found),
+                "first": claim.first | {"rules": rule_lines(claim)}}
+        row["all_evidence"] = {
+            f"{source}{', first rule' if key == claim.id and claim.amended else ''}": entries
+            for key in dict.fromkeys((now.key, claim.id))
+            for source, entries in (("shipped", evidence.shipped(key)), ("local", evidence.local(out, key)))}
+    return {**row, "result": stands.word, "results": stands.results, "told": stands.lines,
+            "verdict": first and first["verdict"], "evidence": found or {}}
 
 
-def print_list(rows: Sequence[dict[str, Any]]) -> None:
+def print_list(rows: Sequence[dict[str, Any]], standings: Sequence[Standing]) -> None:
+    from paritylab.claims.standing import told
+
     width = max(len(row["id"]) for row in rows)
     for row in rows:
         found = row["evidence"]
         where = f"{found['size']}, {found['source']}" if found else ""
-        print(f"{row['id']:{width}}  {row['kind']:9}  {row['verdict'] or '-':14}  {where:17}  {row['title']}")
-    verdicts = [row["verdict"] for row in rows]
-    counts = [f"{verdicts.count(name)} {name or 'not tried'}"
-              for name in ("reproduced", "not reproduced", "inconclusive", None) if name in verdicts]
-    print(f"{len(rows)} claims: {', '.join(counts)}")
+        print(f"{row['id']:{width}}  {row['kind']:9}  {row['result']:12}  {where:17}  {row['title']}")
+    print(f"{len(rows)} claims; {told(standings)}")
 
 
 def page(row: dict[str, Any]) -> str:
     """All about one claim."""
     lines = [f"{row['id']}: {row['title']}", f"{row['where']} ({row['kind']})", row["source"]]
     lines += _section("statement", [row["statement"]]) + _section("published", [row["published"]])
+    lines += _section("result", row["told"] or ["no evidence yet"])
+    if row["amendment"]:
+        lines += _section("amendment", row["amendment"])
     lines += _section("sizes", row["sizes"])
+    for source, values in row["values"].items():
+        lines += _section(f"values {source}", [f"{name}: {text}" for name, text in values.items()])
     lines += _section("asks for, quick", row["asks"]["quick"]) + _section("asks for, full", row["asks"]["full"])
     lines += _section("pass rule", row["rules"]) + _evidence(row["all_evidence"])
     if row["remark"]:
@@ -108,6 +125,7 @@ def first_page(row: dict[str, Any]) -> str:
     for name, title in (("statement", "statement"), ("setup", "setup"), ("expect", "published"),
                         ("criterion", "pass rule"), ("quick", "quick")):
         lines += _section(title, str(first.get(name, "")).strip().splitlines())
+    lines += _section("pass rule, as coded", first["rules"])
     return "\n".join(lines)
 
 
@@ -122,8 +140,9 @@ def _evidence(sources: dict[str, dict[str, Any]]) -> list[str]:
     for source, sizes in sources.items():
         for size, found in sizes.items():
             engines = f"; engines {', '.join(found['engines'])}" if found["engines"] else ""
-            lines.append(f"  {found['verdict']} ({size}, {source}, {found['date']}, {found['runs']} runs,"
-                         f" {found['seconds']:g} s on {found['hardware']}{engines})")
+            lines.append(f"  {found['verdict']} by the first reading ({size}, {source}, {found['date']}, seed"
+                         f" {found['seed']}, {found['runs']} runs, {found['seconds']:g} s on"
+                         f" {found['hardware']}{engines})")
             lines += [f"    {name}: {value}" for name, value in found["parameters"].items()]
             lines += [f"    {line}" for line in map(check_line, found["checks"])]
             lines += [f"    {name}: {value}" for name, value in found["numbers"].items()]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from matplotlib.ticker import NullFormatter
 
 from paritylab import plots
-from paritylab.aliases import Floats, Interval
+from paritylab.aliases import Floats
 from paritylab.setups.setup import Protocol
 from paritylab.storage.records import SOLVED, Records
 
@@ -39,25 +39,6 @@ def ratio_of_medians(first: Floats, second: Floats) -> float:
     """Undefined where both are not reached."""
     below = median(second)
     return median(first) / below if math.isfinite(below) else 0.0 if math.isfinite(median(first)) else math.nan
-
-
-def bootstrap(
-    statistic: Callable[..., float], *samples: Floats, rng: np.random.Generator, resamples: int = 2000
-) -> Interval:
-    """The 95 % percentile interval of a statistic of independent samples; an undefined resample counts at both ends.
-
-    >>> low, high = bootstrap(median, np.arange(99.0), rng=np.random.default_rng(0))
-    >>> 35 < low < 49 < high < 63
-    True
-    """
-    if not all(len(sample) for sample in samples):
-        return -math.inf, math.inf
-    with np.errstate(invalid="ignore", divide="ignore"):
-        values = np.array([statistic(*(rng.choice(s, len(s)) for s in samples)) for _ in range(resamples)])
-    undefined = np.isnan(values)
-    low = np.quantile(np.where(undefined, -np.inf, values), 0.025, method="lower")
-    high = np.quantile(np.where(undefined, np.inf, values), 0.975, method="higher")
-    return float(low), float(high)
 
 
 def with_interval(values: np.ndarray) -> tuple[float, tuple[float, float]]:

@@ -13,10 +13,11 @@ from scipy import stats
 from paritylab import SGD, DisjointPolyNet, Learner, Parity, Protocol, Setup
 from paritylab.aliases import Arrays, Floats
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, claim, computation, rng, significant, size
+from paritylab.claims.intervals import bootstrap
 from paritylab.claims.rules import Bounds
 from paritylab.engines.curves import Curves
 from paritylab.papers.barak2022 import disjoint_figures as figures
-from paritylab.papers.barak2022.common import bootstrap, median
+from paritylab.papers.barak2022.common import median
 from paritylab.setups.inits import custom
 from paritylab.statistics import solved_fraction
 from paritylab.theory import adaptive_sgd, flow

@@ -12,8 +12,9 @@ import numpy as np
 
 from paritylab.aliases import Arrays, Floats
 from paritylab.claims import Findings, Lab, Trial, at_least, at_most, between, claim, computation, holds, rng, size
+from paritylab.claims.intervals import bootstrap
 from paritylab.papers.barak2022 import disjoint_figures as figures
-from paritylab.papers.barak2022.common import bootstrap, median
+from paritylab.papers.barak2022.common import median
 from paritylab.papers.barak2022.disjoint import gaussian_starts, positive
 from paritylab.theory import disjoint, flow
 

@@ -11,9 +11,9 @@ import numpy as np
 from paritylab import MLP, SGD, Curves, Learner, Parity, Setup, plots
 from paritylab.aliases import Floats
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, claim, holds, size
-from paritylab.claims.intervals import proportion
+from paritylab.claims.intervals import bootstrap, proportion
 from paritylab.claims.rules import Bounds
-from paritylab.papers.barak2022.common import bootstrap, median
+from paritylab.papers.barak2022.common import median
 
 GENERALISES = 0.99
 MOST = 0.8

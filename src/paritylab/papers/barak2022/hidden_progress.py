@@ -15,10 +15,10 @@ from scipy import stats
 from paritylab import MLP, SGD, Curves, Learner, Neuron, Parity, Setup, plots
 from paritylab.aliases import Floats
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, claim, significant, size
-from paritylab.claims.intervals import share
+from paritylab.claims.intervals import bootstrap, share
 from paritylab.claims.rules import Bounds, Significance
 from paritylab.measures.progress import displacement, support_leads, walk_maximum
-from paritylab.papers.barak2022.common import bootstrap, median, ratio_of_medians
+from paritylab.papers.barak2022.common import median, ratio_of_medians
 from paritylab.papers.barak2022.plateaus import ENOUGH, LEAVES_CHANCE
 
 NEURON = Neuron("sinusoid:3")

@@ -12,7 +12,8 @@ import numpy as np
 from paritylab import MLP, SGD, Learner, Parity, Setup, plots
 from paritylab.aliases import Floats
 from paritylab.claims import Findings, Lab, Trial, at_least, claim, size
-from paritylab.papers.barak2022.common import FIXED_8192, bootstrap, ratio_of_medians, times
+from paritylab.claims.intervals import bootstrap
+from paritylab.papers.barak2022.common import FIXED_8192, ratio_of_medians, times
 from paritylab.plots import Series
 from paritylab.running.sweeps import Result
 from paritylab.statistics import solved_fraction

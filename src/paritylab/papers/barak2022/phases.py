@@ -13,8 +13,9 @@ from scipy import stats
 from paritylab import MLP, SGD, Adam, Curves, Learner, Parity, PolyNet, Setup, Transformer
 from paritylab.aliases import Floats
 from paritylab.claims import Findings, Lab, at_least, at_most, claim, holds, significant, size
+from paritylab.claims.intervals import bootstrap
 from paritylab.papers.barak2022 import settings
-from paritylab.papers.barak2022.common import FIXED_8192, bootstrap, by_run, median, ratio_of_medians, times
+from paritylab.papers.barak2022.common import FIXED_8192, by_run, median, ratio_of_medians, times
 from paritylab.papers.barak2022.plateaus import Phased, Traced, rows
 from paritylab.running.sweeps import Result
 from paritylab.statistics import solved_fraction

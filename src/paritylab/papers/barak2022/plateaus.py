@@ -14,7 +14,8 @@ from matplotlib.ticker import EngFormatter
 from paritylab import Curves, Setup, plots
 from paritylab.aliases import Floats, Interval
 from paritylab.claims import Lab, Trial, size
-from paritylab.papers.barak2022.common import bootstrap, median, times
+from paritylab.claims.intervals import bootstrap
+from paritylab.papers.barak2022.common import median, times
 from paritylab.running.sweeps import Result
 from paritylab.statistics import solved_fraction
 from paritylab.storage.records import Records

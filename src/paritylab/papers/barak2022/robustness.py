@@ -14,9 +14,9 @@ import numpy as np
 from paritylab import Learner, Parity, Setup, plots
 from paritylab.aliases import Floats
 from paritylab.claims import Findings, Lab, Trial, at_least, at_most, claim, size
-from paritylab.claims.intervals import proportion
+from paritylab.claims.intervals import bootstrap, proportion
 from paritylab.papers.barak2022 import settings
-from paritylab.papers.barak2022.common import FIXED_8192, bootstrap, times, times_plot
+from paritylab.papers.barak2022.common import FIXED_8192, times, times_plot
 from paritylab.running.sweeps import Result
 from paritylab.statistics import percentile
 

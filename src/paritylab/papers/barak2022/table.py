@@ -13,9 +13,8 @@ import numpy as np
 from paritylab import Protocol, Setup, plots
 from paritylab.aliases import Floats, Interval
 from paritylab.claims import Findings, Lab, Rule, Trial, at_least, at_most, claim, size
-from paritylab.claims.intervals import proportion
+from paritylab.claims.intervals import bootstrap, proportion
 from paritylab.papers.barak2022 import figure7, settings
-from paritylab.papers.barak2022.common import bootstrap
 from paritylab.papers.barak2022.figure7 import Measured
 from paritylab.papers.barak2022.published import Cell, barak2022_fig8
 from paritylab.papers.barak2022.repeats import RUNS, Repeat, repeated, repeats
