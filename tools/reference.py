@@ -1,18 +1,22 @@
-"""Write docs/reference/api.md and docs/reference/cli.md from the code; ``--check`` says whether they are current."""
+"""Write the pages of docs that are made from code and evidence; ``--check`` says whether they are current."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
+from paritylab.claims import findings
 from paritylab.cli import reference as commands
 from paritylab.site import reference as names
 
-FOLDER = Path(__file__).parents[1] / "docs" / "reference"
+DOCS = Path(__file__).parents[1] / "docs"
 
 
 def pages() -> dict[Path, str]:
-    return {FOLDER / "api.md": names.markdown(), FOLDER / "cli.md": commands.markdown()}
+    figures = {DOCS / "data" / "findings" / each.figure.name: each.figure.read_text(encoding="utf-8")
+               for each in findings.findings() if each.figure}
+    return {DOCS / "reference" / "api.md": names.markdown(), DOCS / "reference" / "cli.md": commands.markdown(),
+            DOCS / "explanation" / "findings.md": findings.markdown("../data/findings"), **figures}
 
 
 def main() -> int:
@@ -22,6 +26,7 @@ def main() -> int:
         print(*(f"{path.name} is not what the code says: make docs" for path in old), sep="\n")
         return len(old)
     for path, text in pages().items():
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return 0
 

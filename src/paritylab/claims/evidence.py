@@ -1,8 +1,9 @@
 """Evidence: what came of trying a claim, as small JSON files that only the program writes.
 
-One file per claim, one entry per size of the trial. A paper ships ``evidence/<claim>.json`` (written by ``paritylab
-reproduce --record``), with figure and data of the largest trial beside it; trials of one's own are kept as
-``<out>/claims/<claim>/<size>/result.json``, with digests of the files beside it.
+One file per claim, one entry per size of the trial, and another, ``<claim>.amended``, for its amended rule. A paper
+ships ``evidence/<claim>.json`` (written by ``paritylab reproduce --record``), with figure and data of the largest trial
+beside it; trials of one's own are kept as ``<out>/claims/<claim>/<size>/result.json``, with digests of the files beside
+it.
 """
 
 from __future__ import annotations
@@ -97,7 +98,8 @@ def record(claim: str, entry: dict[str, Any], figure: bytes | None, data: Sequen
     """Add an entry to the shipped evidence, and keep figure and data (if small) of the largest trial beside it."""
     directory = shipped_directory(claim)
     sizes = {**shipped(claim), entry["size"]: entry}
-    document = {"format": FORMAT, "claim": claim, "sizes": {size: sizes[size] for size in SIZES if size in sizes}}
+    known = {size: sizes[size] for size in SIZES if size in sizes}
+    document = {"format": FORMAT, "claim": entry["claim"], "sizes": known}
     path = directory / f"{claim}.json"
     try:
         directory.mkdir(exist_ok=True)

@@ -183,6 +183,11 @@ class Paper:
             return {}
 
     @functools.cached_property
+    def findings(self) -> list[dict[str, Any]]:
+        """What was found out that nobody said before: ``findings.toml``."""
+        return _read(self.folder / "findings.toml", self.id).get("finding", [])
+
+    @functools.cached_property
     def first(self) -> dict[str, dict[str, Any]]:
         """The first versions of setups and rules, by id: ``first.toml``."""
         entries = _read(self.folder / "first.toml", self.id).get("claim", [])

@@ -51,13 +51,13 @@ def markdown(claims: Sequence[Claim]) -> str:
     published = [each for each in found.values() if not each.claim.paper.own]
     lines = [HEAD, "", f"Of {len(published)} published claims, by the {told(published)}.", "",
              "| claim | | result and basis | first rule | size | runs | seconds |", "|---|---|---|---|---|---|---|"]
-    lines += [f"| `{name}` | {_plain(each.claim.title)} | {_row(each)} |" for name, each in found.items()]
+    lines += [f"| `{name}` | {plain(each.claim.title)} | {_row(each)} |" for name, each in found.items()]
     for title, word in (("Contradicted", CONTRADICTED), ("In parts", IN_PARTS), ("Undecided", UNDECIDED)):
         chosen = [each for each in found.values() if each.word == word]
         if chosen:
             lines += ["", f"## {title}"]
         for each in chosen:
-            lines += ["", f"### `{each.claim.id}`: {_plain(each.claim.title)}", "", *_numbers(each)]
+            lines += ["", f"### `{each.claim.id}`: {plain(each.claim.title)}", "", *_numbers(each)]
     return "\n".join(lines)
 
 
@@ -67,16 +67,16 @@ def _row(each: Standing) -> str:
     if found is None:
         return " | ".join([""] * 5)
     seconds = "" if evidence.from_disk(found) else f"{found['seconds']:g}"
-    results = "; ".join(map(_plain, each.lines))
+    results = "; ".join(map(plain, each.lines))
     return f"{results} | {(each.first or found)['verdict']} | {found['size']} | {found['runs']} | {seconds}"
 
 
 def _numbers(each: Standing) -> list[str]:
     found = each.found or {}
     lines = [f"{found['size']}, {found['runs']} runs, seed {found['seed']}:", ""]
-    lines += [f"- {_plain(check_line(check))}" for check in found["checks"]]
-    lines += [f"- note: {_plain(found['note'])}"] if found["note"] else []
-    lines += ["", *(_plain(line) for line in amendment_lines(each.claim, found))] if each.claim.amendment else []
+    lines += [f"- {plain(check_line(check))}" for check in found["checks"]]
+    lines += [f"- note: {plain(found['note'])}"] if found["note"] else []
+    lines += ["", *(plain(line) for line in amendment_lines(each.claim, found))] if each.claim.amendment else []
     return lines + (["", each.claim.remark] if each.claim.remark else [])
 
 
@@ -90,7 +90,7 @@ def amendment_lines(claim: Claim, found: dict[str, Any] | None) -> list[str]:
             f"The paper ({amendment.where}): \"{amendment.quote}\"", f"Known when it was written: {amendment.known}"]
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Without what Markdown would take for a sign."""
     for sign in "|*_<":
         text = text.replace(sign, "\\" + sign)

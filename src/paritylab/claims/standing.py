@@ -52,8 +52,8 @@ class Standing:
         """What holds and on what basis, a line for each part.
 
         >>> from paritylab.claims.registry import registry
-        >>> standing(Path("nowhere"), registry()["abbe2024.eq11-identity"]).lines
-        ['holds, as printed']
+        >>> standing(Path("nowhere"), registry()["barak2022.lemma2-gradients"]).word
+        'holds'
         """
         return [f"{part}: {result}, {self.basis(part)}" if part else f"{result}, {self.basis(part)}"
                 for part, result in self.results.items()]

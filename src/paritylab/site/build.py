@@ -31,7 +31,7 @@ def _templates(folders: Sequence[Path]) -> Any:
                         lstrip_blocks=True, undefined=StrictUndefined)
     found.filters |= {"number": content.number, "duration": content.duration, "count": content.count,
                       "blocks": reference.blocks, "marked": _marked}
-    found.globals |= {"PAPERS": list(papers().values()), "VERDICTS": content.VERDICTS}
+    found.globals |= {"PAPERS": list(papers().values()), "SIGNS": content.SIGNS}
     return found
 
 
@@ -111,7 +111,7 @@ def _sources(site: Site, cards: list[Card]) -> None:
     for card in cards:
         pages.setdefault(card.source_page, []).append(card)
     for page, tried in pages.items():
-        claim = tried[0].claim
+        claim = tried[0].tried
         lines = claim.path.read_text(encoding="utf-8").splitlines()
         site.page(page, "source", claim.source.rpartition(":")[0], lines=lines, tried=tried)
 

@@ -11,15 +11,15 @@ from typing import Any
 
 from paritylab.claims import evidence
 from paritylab.claims.library import Claim
+from paritylab.claims.pages import amendment_lines
 from paritylab.claims.registry import registry
-from paritylab.claims.rules import SIZES
+from paritylab.claims.standing import IN_PARTS, OPEN, Standing, result_of, standing, tally
 from paritylab.claims.texts import request_lines, rule_lines, size_lines
-from paritylab.claims.verdicts import INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED
+from paritylab.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, more_runs
 from paritylab.errors import InvalidInput
 
-OPEN = "open"
-VERDICTS = {REPRODUCED: "✓", NOT_REPRODUCED: "✗", INCONCLUSIVE: "≈", OPEN: "○"}
-"""The verdicts in the order of the pages, each with its sign; a claim without evidence is open."""
+SIGNS = {HOLDS: "✓", IN_PARTS: "◐", CONTRADICTED: "✗", UNDECIDED: "≈", OPEN: "○"}
+"""How claims stand, in the order of the pages, each with its sign."""
 
 SOON = 20.0
 """Seconds that a newcomer waits for a first verdict."""
@@ -32,8 +32,17 @@ class Card:
     """A claim with the evidence that counts."""
 
     claim: Claim
-    found: dict[str, Any] | None
+    standing: Standing
     out: Path
+
+    @property
+    def found(self) -> dict[str, Any] | None:
+        return self.standing.found
+
+    @property
+    def tried(self) -> Claim:
+        """The claim by the rule that is shown."""
+        return self.standing.claim
 
     @property
     def id(self) -> str:
@@ -46,7 +55,7 @@ class Card:
     @property
     def source_page(self) -> str:
         """The page with the module that tries it."""
-        return f"source/{self.claim.paper.id}/{self.claim.module}.html"
+        return f"source/{self.claim.paper.id}/{self.tried.module}.html"
 
     @cached_property
     def sizes(self) -> list[str]:
@@ -62,21 +71,31 @@ class Card:
 
     def _told(self, lines: Callable[[Claim], list[str]]) -> list[str]:
         try:
-            return lines(self.claim)
+            return lines(self.tried)
         except InvalidInput as error:  # a paper whose code cannot be loaded
             return [str(error)]
 
     @property
-    def verdict(self) -> str:
-        return self.found["verdict"] if self.found else OPEN
+    def word(self) -> str:
+        return self.standing.word
 
     @property
-    def sign(self) -> str:
-        return VERDICTS.get(self.verdict, "?")
+    def parts(self) -> list[tuple[str, str, str]]:
+        """Each part with its result and basis."""
+        return [(part, result, self.standing.basis(part)) for part, result in self.standing.results.items()]
+
+    @property
+    def first_verdict(self) -> str:
+        """What the first rule said, in its word."""
+        return (self.standing.first or self.found or {}).get("verdict", "")
+
+    @property
+    def amendment(self) -> list[str]:
+        return amendment_lines(self.tried, self.found)
 
     @cached_property
     def figure(self) -> Path | None:
-        return evidence.figure_of(self.out, self.id, self.found) if self.found else None
+        return evidence.figure_of(self.out, self.tried.key, self.found) if self.found else None
 
     @cached_property
     def size(self) -> tuple[int, int]:
@@ -87,7 +106,7 @@ class Card:
 
     @cached_property
     def data(self) -> list[Path]:
-        return evidence.data_of(self.out, self.id, self.found) if self.found else []
+        return evidence.data_of(self.out, self.tried.key, self.found) if self.found else []
 
     @property
     def remark(self) -> str:
@@ -100,13 +119,14 @@ class Card:
             return f"paritylab reproduce {self.id} --quick"
         size = {"quick": " --quick", "full": " --full"}.get(self.found["size"], "")
         seed = f" --seed {self.found['seed']}" if self.found["seed"] else ""
-        return f"paritylab reproduce {self.id}{size}{seed}"
+        first = " --first" if self.standing.untried else ""
+        return f"paritylab reproduce {self.id}{size}{first}{seed}"
 
     @property
     def checks(self) -> list[dict[str, Any]]:
         return [check | {"shown": number(check["value"]), "ends": interval(check["interval"]),
-                         "sign": {True: "✓", False: "✗", None: "○"}[check["passed"]],
-                         "word": {True: "pass", False: "fail", None: "undecided"}[check["passed"]]}
+                         "sign": SIGNS[result_of(check)], "word": result_of(check), "part": check.get("part", ""),
+                         "power": power(check)}
                 for check in (self.found or {}).get("checks", [])]
 
     @property
@@ -116,25 +136,31 @@ class Card:
 
 def cards(out: Path) -> list[Card]:
     """Every claim of every paper with what came of it."""
-    return [Card(claim, evidence.strongest(out, claim.id), out) for claim in registry().values()]
+    return [Card(claim, standing(out, claim), out) for claim in registry().values()]
 
 
 def first_command(chosen: Sequence[Card]) -> str:
     """What a newcomer should try: it takes seconds, and its verdict is that of the largest trial shipped."""
     for card in chosen:
-        sizes = evidence.shipped(card.id)
-        quick, largest = sizes.get("quick"), next((sizes[size] for size in reversed(SIZES) if size in sizes), None)
-        if not (quick and largest) or card.id not in card.claim.paper.headlines:
+        quick = evidence.shipped(card.tried.key).get("quick")
+        if quick is None or card.id not in card.claim.paper.headlines or card.word != HOLDS:
             continue
-        if quick["seconds"] < SOON and quick["verdict"] == largest["verdict"] == REPRODUCED:
+        if quick["seconds"] < SOON and Standing(card.tried, quick, None).word == HOLDS:
             return f"paritylab reproduce {card.id} --quick"
     return "paritylab claims"
 
 
 def counts(chosen: Sequence[Card]) -> dict[str, int]:
-    """How many claims have each verdict."""
-    verdicts = [card.verdict for card in chosen]
-    return {verdict: verdicts.count(verdict) for verdict in VERDICTS}
+    """How many claims stand how."""
+    return tally(card.standing for card in chosen)
+
+
+def power(check: dict[str, Any]) -> str:
+    """How many runs would decide, at the effect measured where it is undecided, else at the one that is claimed."""
+    times, claimed = check.get("times"), check.get("times_claimed")
+    if result_of(check) == UNDECIDED and isinstance(times, float) and times:
+        return more_runs(times)
+    return f"{claimed:.2g} times the runs decide at the claimed effect" if isinstance(claimed, float) else ""
 
 
 def number(value: Any) -> str:

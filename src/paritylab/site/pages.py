@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paritylab.claims.library import Paper, papers
-from paritylab.claims.verdicts import INCONCLUSIVE, NOT_REPRODUCED
+from paritylab.claims.standing import IN_PARTS, told
+from paritylab.claims.verdicts import CONTRADICTED, UNDECIDED
 from paritylab.site import content, watch
 from paritylab.site.content import Card
 from paritylab.site.results import summaries
@@ -23,10 +24,12 @@ def home(site: Site, cards: list[Card]) -> None:
         own = [card for card in cards if card.claim.paper == paper]
         shown = next((card for name in paper.headlines for card in own if card.id == name and card.figure), None)
         panels.append((paper, content.counts(own), len(own), shown))
-    against = [card for card in cards if card.verdict == NOT_REPRODUCED]
-    unsure = [card for card in cards if card.verdict == INCONCLUSIVE]
-    site.page("index.html", "home", "What was reproduced", panels=panels, counts=content.counts(cards),
-              total=len(cards), against=against, unsure=unsure, command=content.first_command(cards))
+    published = [card for card in cards if not card.claim.paper.own]
+    lists = {title: [card for card in published if card.word == word]
+             for title, word in (("Contradicted", CONTRADICTED), ("In parts", IN_PARTS), ("Undecided", UNDECIDED))}
+    site.page("index.html", "home", "What holds", panels=panels, counts=content.counts(published),
+              total=len(published), both=told([card.standing for card in published]), lists=lists,
+              command=content.first_command(published))
 
 
 def paper(site: Site, paper: Paper, cards: list[Card]) -> None:

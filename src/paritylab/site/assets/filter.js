@@ -1,5 +1,5 @@
 "use strict";
-// Choose claims by verdict and words.
+// Choose claims by result and words.
 (() => {
   const cards = [...document.querySelectorAll(".card")];
   const words = cards.map((card) => card.textContent.toLowerCase());
@@ -10,7 +10,7 @@
     const text = find.value.trim().toLowerCase();
     let shown = 0;
     cards.forEach((card, i) => {
-      const show = wanted.has(card.dataset.verdict) && words[i].includes(text);
+      const show = wanted.has(card.dataset.result) && words[i].includes(text);
       card.hidden = !show;
       shown += show;
     });
