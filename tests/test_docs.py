@@ -24,13 +24,16 @@ def test_the_reference_is_what_the_code_says():
 
 
 def test_the_how_to_pages_are_there():
-    assert set(HOW_TO) == {"add-a-claim", "add-a-paper", "add-a-network", "add-an-engine", "run-on-slurm",
-                           "read-the-store"}
+    assert set(HOW_TO) == {"add-a-claim", "add-a-paper", "add-a-network", "add-an-engine", "amend-a-claim",
+                           "run-on-slurm", "read-the-store"}
 
 
 @pytest.mark.parametrize("name", [name for name in HOW_TO if name != "run-on-slurm"])
 def test_examples_in_python_run(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(ROOT / "examples" / "me2025" / "src")
+    for module in [module for module in sys.modules if module.partition(".")[0] == "me2025"]:
+        monkeypatch.delitem(sys.modules, module)
     names: dict = {"__name__": name.replace("-", "_")}
     for block in blocks(ROOT / "docs" / "how-to" / f"{name}.md", "python"):
         exec(compile(block, name, "exec"), names)

@@ -58,8 +58,8 @@ def test_installing_it_is_all_it_takes(installed, tmp_path):
     listed = json.loads(in_it(installed, "claims", "--json").stdout)["claims"]
     assert {row["id"] for row in listed} == IDS | set(registry())
     shown = in_it(installed, "claims", "show", "me2025.width").stdout
-    assert "me2025/width.py:9 (Width)" in shown
-    assert "reproduced (quick, shipped" in shown
+    assert "me2025/width.py:12 (Width)" in shown
+    assert "reproduced by the first reading (quick, shipped" in shown
     done = in_it(installed, "reproduce", "me2025.*", "--quick", "--json", "--out", "out", cwd=tmp_path)
     verdicts = {row["claim"]: row["verdict"] for row in json.loads(done.stdout)["claims"]}
     assert verdicts == dict.fromkeys(IDS, "reproduced")
@@ -73,7 +73,7 @@ def test_its_work_can_be_done_elsewhere(installed, tmp_path):
     worked = in_it(installed, "work", "work.json", "there", "--json", cwd=tmp_path)
     assert json.loads(worked.stdout)["left"] == 0, worked.stderr
     merged = in_it(installed, "merge", "there", "--out", "new", "--json", cwd=tmp_path)
-    assert json.loads(merged.stdout) | {"store": ""} == {"added": 80, "known": 0, "curves": 2, "counts": 0,
+    assert json.loads(merged.stdout) | {"store": ""} == {"added": 400, "known": 0, "curves": 2, "counts": 0,
                                                          "conflicts": [], "store": ""}
     again = in_it(installed, "reproduce", "me2025.*", "--quick", "--json", "--out", "new", cwd=tmp_path)
     for row in json.loads(again.stdout)["claims"]:
@@ -125,9 +125,9 @@ BAD = {
     "a duplicate id": ("guessing.py", '"me2025.guessing"', '"me2025.width"', "declares me2025.width a second time"),
     "another paper's id": ("width.py", '"me2025.width"', '"barak2022.fig3"', "barak2022.fig3 must begin me2025."),
     "a missing field": ("width.py", 'where="Figure 1",', "", "the claim me2025.width has no where"),
-    "an unknown field": ("width.py", "where=", "place=", "unknown field of a claim in width.py, line 9"),
+    "an unknown field": ("width.py", "where=", "place=", "unknown field of a claim in width.py, line 12"),
     "a field that is not text": ("width.py", '"Figure 1"', "FIGURE", "write the arguments of @claim as text in quotes"),
-    "an unknown kind": ("width.py", '"empirical"', '"guess"', "unknown kind of claim in width.py, line 9 'guess'"),
+    "an unknown kind": ("width.py", '"empirical"', '"guess"', "unknown kind of claim in width.py, line 12 'guess'"),
     "no Python": ("width.py", "class Width", "klass Width", "width.py cannot be read: invalid syntax"),
     "a paper without a title": ("paper.toml", "title", "name", "paper.toml: title is missing, or not text"),
     "a paper.toml that is none": ("paper.toml", '= "Me"', "=", "paper.toml cannot be read"),

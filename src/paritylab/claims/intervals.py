@@ -65,3 +65,14 @@ def bootstrap(
     low = np.quantile(np.where(undefined, -np.inf, values), 0.025, method="lower")
     high = np.quantile(np.where(undefined, np.inf, values), 0.975, method="higher")
     return float(low), float(high)
+
+
+def estimate(statistic: Callable[..., float], *samples: Floats, rng: np.random.Generator) -> tuple[float, Interval]:
+    """A statistic of independent samples, and its bootstrap interval.
+
+    >>> value, (low, high) = estimate(lambda a, b: np.mean(a) - np.mean(b), np.arange(9.0), np.arange(9.0) - 8,
+    ...                               rng=np.random.default_rng(0))
+    >>> value, 4 < low < 8 < high < 12
+    (8.0, True)
+    """
+    return float(statistic(*samples)), bootstrap(statistic, *samples, rng=rng)

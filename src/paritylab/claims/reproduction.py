@@ -102,11 +102,11 @@ def tried(trial: Trial, lab: Lab) -> Outcome:
         rule = check.by
         require(rule is not None and rule in trial.rules(), f"{trial.claim}: {check.name!r} is not a declared rule")
         require(rule is None or trial.size in rule.only, f"{trial.claim}: {check.name!r} is no rule for {trial.size}")
-    return Outcome([_earned(check, trial) for check in found.checks], found.data, trial.draw(got), found.numbers,
+    return Outcome([earned(check, trial) for check in found.checks], found.data, trial.draw(got), found.numbers,
                    found.note)
 
 
-def _earned(check: Check, trial: Trial) -> Check:
+def earned(check: Check, trial: Trial) -> Check:
     """A check that a point estimate alone would decide is undecided."""
     exact = isinstance(check.by, Significance) or check.by is None or check.by.exact or trial.kind == "exact"
     return check if exact or check.interval is not None else replace(check, point=True)

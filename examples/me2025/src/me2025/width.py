@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from paritylab import MLP, SGD, Learner, Parity, Protocol, Result, Setup, plots
 from paritylab.claims import Findings, Lab, Trial, at_least, claim, size
+from paritylab.claims.intervals import estimate
 
 
 @claim(
@@ -19,7 +22,7 @@ class Width(Trial):
 
     n = size(quick=12, full=20)
     widths = size(quick=[10, 100], full=[10, 30, 100, 300])
-    runs = size(quick=40, full=1000)
+    runs = size(quick=200, full=1000)
 
     sooner = at_least("median t_c at the smallest width / at the largest", 1.5)
 
@@ -34,7 +37,9 @@ class Width(Trial):
                 for width, result in zip(self.widths, got, strict=True)
                 for run, t_c in zip(result.records.run, result.records.t_c, strict=True)]
         numbers = {f"median t_c at width {width}": value for width, value in zip(self.widths, medians, strict=True)}
-        return Findings([self.sooner(medians[0] / medians[-1])], rows, numbers)
+        slowest, fastest = (np.where(result.records.t_c > 0, result.records.t_c, np.inf) for result in (got[0], got[-1]))
+        ratio = estimate(lambda a, b: np.median(a) / np.median(b), slowest, fastest, rng=self.rng(0))
+        return Findings([self.sooner(*ratio)], rows, numbers)
 
     def draw(self, got: list[Result]) -> plots.Figure:
         return plots.survival_plot({f"width {width}": result.records
