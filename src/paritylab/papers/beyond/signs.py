@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from paritylab import Curves, alignment_rate, plots
+from paritylab.aliases import Floats
 from paritylab.claims import Findings, Lab, Trial, at_least, at_most, claim, holds, size
-from paritylab.claims.intervals import mean
+from paritylab.claims.intervals import mean, share
 from paritylab.measures.alignment.laws import law
 from paritylab.papers.abbe2024.training import difference, final, trained
+from paritylab.papers.beyond.growth import LEARNT, MOVED, Cell, growth, moved_alignments
 
 NAMES = {
     "rademacher": "{±1}",
@@ -24,8 +26,8 @@ NAMES = {
 ODD = ("rademacher", "discrete:-3,-1,1,3", "discrete:-5,-3,-1,1,3,5")
 """Odd multiples of one constant, by variance."""
 DECAYING = "discrete:-2,-1,1,2"
-LEARNT = 0.75
 Case = tuple[int, str, int]
+Got = tuple[list[Curves], list[dict[str, Floats]]]
 
 
 @claim(
@@ -43,7 +45,8 @@ class SignsSpecial(Trial):
 
     laws = size(quick=["rademacher", "discrete:-3,-1,1,3", DECAYING], full=list(NAMES))
     d = size(quick=[20], full=[40, 50])
-    widths = size(quick=[64, 512], full=[512, 1024, 2048, 4096, 8192])
+    widths = size(quick=[64, 1024], full=[512, 1024, 2048, 4096, 8192])
+    moved = size(quick=[0.0, 0.1], full=list(MOVED), label="movements")
     steps = size(quick=6000, full=50_000)
     runs = size(quick=2, full=5)
 
@@ -51,18 +54,29 @@ class SignsSpecial(Trial):
     fails = at_most("accuracy from {law} at the largest width, d = {d}", 0.6, only=("full",))
     wider = holds("d = {d}: least widths with accuracy 0.75 from odd lattices by variance, {widths}", "rising",
                   only=("full",))
+    foretold = at_least("share of cells that reach 0.75 or not as the model of growth says", 0.8, only=("full",))
     by_width = at_least("accuracy from {law} at the largest width less that at the smallest, d = {d}", 0.15)
 
     @property
     def cases(self) -> list[Case]:
         return [(d, each, width) for d in self.d for each in self.laws for width in self.widths]
 
-    def work(self, lab: Lab) -> list[Curves]:
+    def work(self, lab: Lab) -> Got:
         setups = [trained(each, d, (width,)) for d, each, width in self.cases]
-        return lab.curves_each(setups, self.steps, self.steps // 10, self.runs)
+        asked = [{"law": each, "d": d, "moved": self.moved} for d in self.d for each in self.laws]
+        return (lab.curves_each(setups, self.steps, self.steps // 10, self.runs),
+                lab.compute_each(moved_alignments, asked))
 
-    def judge(self, got: list[Curves]) -> Findings:
-        reached = dict(zip(self.cases, map(final, got), strict=True))
+    def predicted(self, got: Got) -> dict[Case, float]:
+        """Steps to accuracy 0.75 by the model of growth."""
+        keys = [(d, each) for d in self.d for each in self.laws]
+        tables = dict(zip(keys, got[1], strict=True))
+        cells = [Cell(each, d, width) for d, each, width in self.cases]
+        found = growth(cells, [tables[cell.d, cell.law] for cell in cells], 10 * self.steps).first()
+        return dict(zip(self.cases, found.tolist(), strict=True))
+
+    def judge(self, got: Got) -> Findings:
+        reached, predicted = dict(zip(self.cases, map(final, got[0]), strict=True)), self.predicted(got)
         first, last = self.widths[0], self.widths[-1]
         checks = []
         for d in self.d:
@@ -77,11 +91,13 @@ class SignsSpecial(Trial):
             gain = difference(reached[d, three, last], reached[d, three, first])
             checks.append(self.by_width(*gain, law=NAMES[three], d=d))
         if len(self.laws) == len(NAMES):
+            right = [(values.mean() >= LEARNT) == (predicted[case] <= self.steps) for case, values in reached.items()]
+            checks.append(self.foretold(*share(right)))
             checks.append(self.fails(*mean(reached[self.d[-1], DECAYING, last]), law=NAMES[DECAYING], d=self.d[-1]))
         numbers = {f"least width with accuracy {LEARNT}, {NAMES[each]}, d = {d}": self.least(reached, d, each)
                    for d in self.d for each in self.laws}
         numbers |= {f"rate c, {NAMES[each]}": alignment_rate(each).rate for each in self.laws}
-        return Findings(checks, self.rows(reached), numbers)
+        return Findings(checks, self.rows(reached, predicted), numbers)
 
     def least(self, reached: Mapping[Case, np.ndarray], d: int, each: str) -> float:
         """The least width from which on the mean accuracy is at least 0.75; infinite if it never is."""
@@ -92,13 +108,13 @@ class SignsSpecial(Trial):
             found = width
         return float(found)
 
-    def rows(self, reached: Mapping[Case, np.ndarray]) -> list[dict[str, Any]]:
+    def rows(self, reached: Mapping[Case, np.ndarray], predicted: Mapping[Case, float]) -> list[dict[str, Any]]:
         return [{"d": d, "law": each, "variance": law(each).second_moment, "width": width, "run": run,
-                 "accuracy": float(value)}
+                 "accuracy": float(value), "predicted_steps": predicted[d, each, width]}
                 for (d, each, width), values in reached.items() for run, value in enumerate(values)]
 
-    def draw(self, got: list[Curves]) -> plots.Figure:
-        return width_plot(dict(zip(self.cases, map(final, got), strict=True)))
+    def draw(self, got: Got) -> plots.Figure:
+        return width_plot(dict(zip(self.cases, map(final, got[0]), strict=True)))
 
 
 @plots.styled
