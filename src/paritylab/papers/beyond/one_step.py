@@ -41,12 +41,12 @@ Scan = dict[int, Trials]
 class Thm4Cubic(Trial):
     """One-step networks at the widths of the theorem, at the width where half of them make no error, and below d^3."""
 
-    even = size(quick=[6, 8, 10], full=[6, 8, 10, 12, 14, 16], label="even d")
-    odd = size(quick=[7, 9], full=[7, 9, 11, 13, 15], label="odd d")
+    even = size(quick=[6, 8, 10], full=[6, 8, 10, 12, 14], label="even d")
+    odd = size(quick=[7, 9], full=[7, 9, 11, 13], label="odd d")
     large = size(quick=[60], full=[60, 80, 100], label="d of the hard input")
     seeds = size(quick=400, full=2000)
     scanned = size(quick=80, full=400, label="seeds of the scan")
-    networks = size(quick=80, full=200, label="networks at the hard input")
+    networks = size(quick=80, full=120, label="networks at the hard input")
 
     right = at_least("share of networks without error at n = 11 d^3, smallest over d", 0.99)
     margins = at_least("share with all margins >= sqrt(n/d)/18 at n = 15 d^3, smallest over d", 0.99)
