@@ -18,6 +18,8 @@ from paritylab.papers.abbe2024.predictions import LEVEL, crossing, perturbed_ali
 from paritylab.papers.abbe2024.training import law
 
 LARGE: tuple[Size, ...] = ("standard", "full")
+ENDS = (0.08, 1.6)
+"""Of the grid of sigma."""
 RESAMPLES = 400
 FEWEST = 3
 """Dimensions with a sigma* within the grid that a slope needs."""
@@ -42,10 +44,10 @@ class Budget(NamedTuple):
 class SigmaStar(Trial):
     """Final accuracy by sigma: hinge loss, SGD at rate 0.01, batches of 64; sigma* by lines in ln sigma."""
 
-    d = size(quick=[8, 10, 12], full=[20, 28, 36, 44, 52, 60])
-    widths = size(quick=[64, 128], full=[256, 512, 1024])
-    steps = size(quick=[500, 1500], full=[12_500, 50_000, 200_000])
-    points = size(quick=5, full=14, label="sigmas")
+    d = size(quick=[8, 10, 12], full=[20, 28, 36, 48, 60])
+    widths = size(quick=[128], full=[256, 1024])
+    steps = size(quick=[1500], full=[12_500, 50_000, 200_000])
+    points = size(quick=4, full=10, label="sigmas")
     runs = size(quick=2, full=8)
 
     falls = at_most("slope of ln sigma* on ln d, width {width}, {steps} steps", 0.0)
@@ -55,12 +57,12 @@ class SigmaStar(Trial):
 
     @property
     def sigmas(self) -> list[float]:
-        return [round(float(s), 4) for s in np.geomspace(0.06, 2, self.points)]
+        return [round(float(s), 4) for s in np.geomspace(*ENDS, self.points)]
 
     @property
     def fine(self) -> list[float]:
         """Where alignments are computed; between them they are interpolated."""
-        return [round(float(s), 4) for s in np.geomspace(0.06, 2, 3 * self.points - 2)]
+        return [round(float(s), 4) for s in np.geomspace(*ENDS, 3 * self.points - 2)]
 
     @property
     def budgets(self) -> list[Budget]:
