@@ -129,6 +129,25 @@ def test_curves_that_agree_in_a_variable_have_no_spread_in_it() -> None:
     assert by[1.0] < 0.01 < by[0.5] < by[0.0]
 
 
+def test_curves_that_share_no_part_of_the_axis_have_no_spread() -> None:
+    """They once had one: the grid ran backwards over the gap, where accuracy is flat."""
+    x = {(10, 0.1): -3.0, (10, 1.0): -4.4, (40, 0.1): -4.6, (40, 1.0): -9.0}
+    accuracy = {case: np.array([end]) for case, end in zip(x, (1.0, 0.9, 0.9, 0.5), strict=True)}
+    assert math.isnan(predictions.spread(accuracy, x))
+    assert predictions.spread(accuracy, x | {(40, 0.1): -3.2}) > 0
+
+
+def test_the_threshold_claim_says_where_curves_do_not_overlap(tmp_path: Path) -> None:
+    def ends(setup: Any) -> float:
+        _, _, sigma = setup.learner.init.spec.partition(":")
+        return 0.5 + 0.5 / (1 + (float(sigma) * setup.problem.n / 8) ** 4)
+
+    outcome = outcome_of("open-threshold", Pretended(ends, tmp_path, "full"))
+    name = "mean spread of accuracy at equal exact alignment"
+    assert math.isnan(outcome.numbers[name] or math.nan)
+    assert f"so no {name}" in outcome.note
+
+
 def test_the_threshold_claim_counts_a_slope_below_zero(tmp_path: Path) -> None:
     def ends(setup: Any) -> float:
         _, _, sigma = setup.learner.init.spec.partition(":")

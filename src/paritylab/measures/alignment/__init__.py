@@ -63,6 +63,7 @@ def alignment(
     draws: int = 1000,
     inputs: int | None = None,
     seed: int = 0,
+    moved: float = 0.0,
 ) -> Alignment:
     """The alignment of one unit or a two-layer network with a parity, exactly and in polynomial time.
 
@@ -83,13 +84,18 @@ def alignment(
         draws: of weights, for ``monte-carlo``.
         inputs: for each draw of ``monte-carlo``; all 2^d unless said.
         seed: of ``monte-carlo``.
+        moved: the alignment after each hidden weight, and the bias if there is one, has moved by an independent
+            N(0, (moved * s)^2), s the root mean square of the law: relative to the weights, whatever their scale.
+            Output weights and scales stay as they are. Exact: phi(u) becomes phi(u) exp(-(moved s u)^2 / 2).
 
     >>> alignment("rademacher", 7).exact
     Fraction(25, 1024)
     >>> f"{alignment('perturbed-rademacher:0.1', 201).value:.8e}"
     '1.01589213e-05'
+    >>> f"{alignment('rademacher', 201, moved=0.1).value:.8e}"
+    '1.01589213e-05'
     """
-    start = time.perf_counter()
+    began = time.perf_counter()
     degree = d if degree is None else degree
     require(isinstance(d, int) and 1 <= d <= MOST_INPUTS, f"d must be a whole number from 1 to 10^9, not {d}")
     require(isinstance(degree, int) and 1 <= degree <= d, f"the degree must be from 1 to d = {d}, not {degree}")
@@ -99,10 +105,16 @@ def alignment(
     require(width is None or (isinstance(width, int) and width >= 1), f"the width must be at least 1, not {width}")
     require(loss == "correlation" or (unit == "network" and method == "monte-carlo"),
             "a loss is for unit 'network' and method 'monte-carlo'; the others have the correlation loss")
-    weights, width = law(init), width or 1
+    require(math.isfinite(moved) and moved >= 0, f"a movement must be at least 0, not {moved}")
+    require(not moved or not (unit == "network" and method == "monte-carlo"),
+            "weights that moved are not for a sampled network; use method 'integral'")
+    start, width = law(init), width or 1
+    movement = moved * math.sqrt(start.second_moment)
+    weights = start.moved(movement)
     hidden, output = scales(init, d, width, scale)
     # In units of the scale: z = scale (w.x + b / scale).
-    biases = weights if bias == "same" else bias_law(bias).scaled(1 / rational(hidden))
+    biases = start if bias == "same" else bias_law(bias).scaled(1 / rational(hidden))
+    biases = biases if bias is None else biases.moved(movement)
     method = method or ("lattice" if weights.discrete else "integral")
     sampling = Sampling(draws, inputs, seed)
     if unit == "network" and method == "monte-carlo":
@@ -113,11 +125,11 @@ def alignment(
         found = parts.pop("total")
     else:
         coefficient = _method(method, weights, biases, d, sampling)
-        parts = _parts(unit, coefficient, d, degree, hidden, output, width, weights)
+        parts = _parts(unit, coefficient, d, degree, hidden, output, width, start)
         found = parts.pop("total")
     exact = None if scale == "fan-in" else found.exact  # the scale is rounded
     values = {name: part.value for name, part in parts.items()}
-    seconds = time.perf_counter() - start
+    seconds = time.perf_counter() - began
     return Alignment(found.value, found.absolute_error, method, seconds, found.log_value, exact, found.digits, values)
 
 

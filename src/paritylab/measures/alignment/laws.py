@@ -30,7 +30,7 @@ def rational(number: float | Fraction) -> Fraction:
 
 @dataclass(frozen=True)
 class Law:
-    """A random atom, plus N(0, normal^2), plus U(-uniform, uniform); or any law, by its characteristic function."""
+    """A random atom, or any law by its characteristic function; plus N(0, normal^2), plus U(-uniform, uniform)."""
 
     atoms: tuple[Fraction, ...] = (Fraction(0),)
     probabilities: tuple[Fraction, ...] = (Fraction(1),)
@@ -84,8 +84,9 @@ class Law:
         if self.init:
             assert self.init.characteristic is not None
             values = self.init.characteristic(self.factor * np.asarray(t))
-            return np.real(values) if wave is np.cos else np.imag(values)
-        found = self._mean(t, lambda phase, _: wave(phase))
+            found = np.real(values) if wave is np.cos else np.imag(values)
+        else:
+            found = self._mean(t, lambda phase, _: wave(phase))
         if self.normal:
             found = found * np.exp(-np.square(self.normal * t) / 2)
         return found * np.sinc(self.uniform * t / math.pi) if self.uniform else found
@@ -105,6 +106,14 @@ class Law:
         by = factor if isinstance(factor, Fraction) else Fraction(factor)
         return replace(self, atoms=tuple(a * by for a in self.atoms), normal=self.normal * abs(float(factor)),
                        uniform=self.uniform * abs(float(factor)), factor=self.factor * float(factor))
+
+    def moved(self, by: float) -> Law:
+        """The law plus N(0, by^2).
+
+        >>> law("perturbed-rademacher:0.3").moved(0.4).normal
+        0.5
+        """
+        return replace(self, normal=math.hypot(self.normal, by)) if by else self
 
     def with_noise(self, factor: float) -> Law:
         """The same atoms, with so many times the noise."""
@@ -150,10 +159,11 @@ class Law:
             import jax
 
             key = jax.random.key(int(generator.integers(2**32)))
-            return self.factor * np.asarray(self.init.sample(key, shape), np.float64)
-        weights = np.array([float(p) for p in self.probabilities])
-        chosen = generator.choice(len(weights), shape, p=weights / weights.sum())
-        found = np.array([float(a) for a in self.atoms])[chosen]
+            found = self.factor * np.asarray(self.init.sample(key, shape), np.float64)
+        else:
+            weights = np.array([float(p) for p in self.probabilities])
+            chosen = generator.choice(len(weights), shape, p=weights / weights.sum())
+            found = np.array([float(a) for a in self.atoms])[chosen]
         if self.normal:
             found = found + self.normal * generator.standard_normal(shape)
         return found + generator.uniform(-self.uniform, self.uniform, shape) if self.uniform else found

@@ -82,13 +82,22 @@ class OpenThreshold(Trial):
         numbers = {f"sigma* at d = {d}": value for d, value in critical.items()}
         numbers |= {f"log10 alignment at sigma*, d = {d}": neuron_alignment(law(critical[d]), d) / math.log(10)
                     for d in within}
-        numbers |= {f"mean spread of accuracy at equal {name}": spread(accuracy, x)
-                    for name, x in self.variables(got[1]).items()}
+        numbers |= self.spreads(accuracy, got[1], within)
         data = [{"d": d, "sigma": s, "run": run, "accuracy": float(value)}
                 for (d, s), values in accuracy.items() for run, value in enumerate(values)]
         beyond = [d for d, sigma in critical.items() if sigma == math.inf]
-        note = f"at d in {beyond} accuracy is above {LEVEL} even at sigma = {sigmas[-1]:g}" if beyond else ""
-        return Findings(checks, data, numbers, note)
+        notes = [f"at d in {beyond} accuracy is above {LEVEL} even at sigma = {sigmas[-1]:g}"] if beyond else []
+        apart = [name for name, value in numbers.items() if "spread" in name and math.isnan(value)]
+        notes += [f"no overlap of the curves, so no {name}" for name in apart]
+        return Findings(checks, data, numbers, "; ".join(notes))
+
+    def spreads(self, accuracy: Accuracy, alignments: list[dict[str, Floats]], within: list[int]) -> dict[str, float]:
+        """The spread at equal values of each variable: over all d, and over those with a threshold on the grid."""
+        chosen = {"": accuracy}
+        if len(within) > 1:
+            chosen[f", d in {within}"] = {case: values for case, values in accuracy.items() if case[0] in within}
+        return {f"mean spread of accuracy at equal {name}{which}": spread(found, x)
+                for which, found in chosen.items() for name, x in self.variables(alignments).items()}
 
     def slope_interval(self, accuracy: Accuracy) -> tuple[float, float]:
         """The bootstrap interval of the slope, over runs drawn anew at each point."""
@@ -140,16 +149,19 @@ def spread(accuracy: Accuracy, x: Mapping[tuple[int, float], float]) -> float:
     """How far apart the curves of accuracy of several d lie when drawn against a variable x.
 
     That is the standard deviation over d, averaged over the part of the axis where all curves are known and not all
-    are within 0.02 of each other at chance or at the top; between points by linear interpolation.
+    are within 0.02 of each other at chance or at the top; between points by linear interpolation. NaN where there is no
+    such part: curves that share no x say nothing of how far apart they lie.
     """
     dimensions = list(dict.fromkeys(d for d, _ in accuracy))
     curves = {d: np.array(sorted((x[case], accuracy[case].mean()) for case in accuracy if case[0] == d)).T
               for d in dimensions}
     low, high = max(curve[0, 0] for curve in curves.values()), min(curve[0, -1] for curve in curves.values())
+    if low >= high:
+        return math.nan
     grid = np.linspace(low, high, 400)
     drawn = np.array([np.interp(grid, *curve) for curve in curves.values()])
     moving = (drawn.max(axis=0) > 0.52) & (drawn.min(axis=0) < 0.98)
-    return float(np.std(drawn, axis=0)[moving].mean()) if moving.any() else 0.0
+    return float(np.std(drawn, axis=0)[moving].mean()) if moving.any() else math.nan
 
 
 @plots.styled
