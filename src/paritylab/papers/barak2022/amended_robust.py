@@ -129,11 +129,12 @@ def draw_readings(found: Mapping[Combination, Best]) -> plots.Figure:
     panels = figure.subplots(len(READINGS), 1, sharex=True, sharey=True)
     for axes, reading in zip(panels, READINGS, strict=True):
         axes.set_title(reading, fontsize=7)
-        for loss, colour, marker in zip(LOSSES, plots.COLOURS, "so^", strict=False):
+        for loss, colour, marker, offset in zip(LOSSES, plots.COLOURS, "so^", (-0.2, 0.0, 0.2), strict=False):
             shares = [failing_share(best for point, best in found.items()
                                     if (vars(point)["reading"], point.loss, point.setting) == (reading, loss, name))
                       for name in names]
-            axes.plot(range(len(names)), shares, marker, color=colour, markersize=3.5, fillstyle="none", label=loss)
+            axes.plot(np.arange(len(names)) + offset, shares, marker, color=colour, markersize=3.5, fillstyle="none",
+                      label=loss)
         axes.set_ylim(-0.03, 1.03)
     panels[-1].set_xticks(range(len(names)), [f"({name})" for name in names], rotation=90, fontsize=6)
     figure.supylabel("share of combinations that fail", fontsize=8)
