@@ -67,14 +67,16 @@ class LemmaC4(Trial):
     def judge(self, got: None) -> Findings:
         sides = self.sides()
         checks = [self.deviation(float(np.abs(left - right).max()), item=name) for name, (left, right) in sides.items()]
-        rows = [{"d": d, "item": name, "deviation": float(np.abs(left - right).max()),
-                 "largest": float(np.abs(left).max())}
-                for d, items in self.by_d().items() for name, (left, right) in items.items()]
         left, right = sides["B4"]
         numbers = {"deviation of B4 with the sign as printed": float(np.abs(left + right).max())}
         note = ("B4 is taken as the coordinates of B3, which it sums to: intervals of w_sig minus those of w_opp. "
                 "The paper prints the difference the other way round.")
-        return Findings(checks, rows, numbers, note)
+        return Findings(checks, self.rows(), numbers, note)
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [{"d": d, "item": name, "deviation": float(np.abs(left - right).max()),
+                 "largest": float(np.abs(left).max())}
+                for d, items in self.by_d().items() for name, (left, right) in items.items()]
 
     def draw(self, got: None) -> plots.Figure:
         return sides_plot(self.sides())
@@ -138,12 +140,14 @@ class LemmaC2(Trial):
         checks = [self.ratio(float(max(found[name])), inequality=name) for name in INEQUALITIES if name != PRINTED]
         numbers = {"C.5 as printed where the flipped input is 1 or 2: largest left side / right side":
                    float(max(found[PRINTED]))}
-        rows = [{"width": width, "theta": theta, "network": number, "steps": int(each["steps"][number]),
-                 **{name: float(each[name][number]) for name in INEQUALITIES}}
-                for (width, theta), each in zip(self.points, got, strict=True) for number in range(self.networks)]
         note = ("C.5's second line is printed of l' and all inputs. A flip of input 1 or 2 changes the label, so there "
                 "it holds of l' - l0', which is what the proof of C.3 needs; for inputs from 3 on both are the same.")
-        return Findings(checks, rows, numbers, note)
+        return Findings(checks, self.rows(got), numbers, note)
+
+    def rows(self, got: list[dict[str, Floats]]) -> list[dict[str, Any]]:
+        return [{"width": width, "theta": theta, "network": number, "steps": int(each["steps"][number]),
+                 **{name: float(each[name][number]) for name in INEQUALITIES}}
+                for (width, theta), each in zip(self.points, got, strict=True) for number in range(self.networks)]
 
     def draw(self, got: list[dict[str, Floats]]) -> plots.Figure:
         return ratios_plot({name: values for name, values in self.found(got).items() if name != PRINTED})

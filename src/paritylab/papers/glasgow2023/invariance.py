@@ -110,7 +110,7 @@ class PropF1(Trial):
     d = size(quick=[64, 256], full=[64, 256, 1024])
     pairs = size(20)
 
-    error = at_least("mean error - 3 s.e. of {learner}, d = {d}, n = {n}", xor.ROTATION_ERROR)
+    error = at_least("mean error - 3 s.e. of {learner}, d = {d}, n = {n}", xor.ROTATION_ERROR, exact=True)
 
     @property
     def points(self) -> list[tuple[int, int]]:

@@ -253,7 +253,7 @@ class LemmaB13(Trial):
         return Watch(about, math.ceil(12 * math.log(d) / eta), 1, self.seeds, eval_size=200)
 
     def judge(self, got: list[dict[str, Floats]]) -> Findings:
-        checks, rows = [], []
+        checks = []
         found = dict(zip(self.points, got, strict=True))
         for (d, eta), each in found.items():
             share = float(each["violations"].sum() / each["pairs"].sum())
@@ -261,10 +261,12 @@ class LemmaB13(Trial):
                        self.ratio(float(each["ratio"].max()), d=d, eta=eta)]
             if eta == self.slow:
                 checks.append(self.drift(float(np.mean(found[d, self.fast]["drift"]) / np.mean(each["drift"])), d=d))
-            rows += [{"d": d, "eta": eta, "run": run, "violations": int(each["violations"][run]),
-                      "largest_ratio": float(each["ratio"][run]), "drift": float(each["drift"][run])}
-                     for run in range(self.seeds)]
-        return Findings(checks, rows)
+        return Findings(checks, self.rows(got))
+
+    def rows(self, got: list[dict[str, Floats]]) -> list[dict[str, Any]]:
+        return [{"d": d, "eta": eta, "run": run, "violations": int(each["violations"][run]),
+                 "largest_ratio": float(each["ratio"][run]), "drift": float(each["drift"][run])}
+                for (d, eta), each in zip(self.points, got, strict=True) for run in range(self.seeds)]
 
     def draw(self, got: list[dict[str, Floats]]) -> plots.Figure:
         series: dict[str, plots.Series] = {}

@@ -95,7 +95,7 @@ class SampleComplexity(NetworkSamples):
 
     slope = between("slope of log median samples on log d", 0.9, 1.5)
     divided = between("slope after division by ln d", 0.8, 1.25)
-    upper = holds("bootstrap 95 % upper end of the slope", "< 1.7")
+    upper = holds("bootstrap 95 % upper end of the slope", "< 1.7", exact=True)
 
     def work(self, lab: Lab) -> tuple[list[Result], list[Result], list[Result]]:
         protocol = Protocol(max_steps=1000, eval_every=1, eval_size=4000, threshold=0.99)
@@ -161,7 +161,7 @@ class NtkD2(NetworkSamples):
     seeds = size(5)
 
     slope = between("slope of log N_90 on log d", 1.6, 2.4)
-    above = holds("its 95 % lower end exceeds the network's slope", "> {slope:.3g}")
+    above = holds("its 95 % lower end exceeds the network's slope", "> {slope:.3g}", exact=True)
 
     def work(self, lab: Lab) -> tuple[list[dict[str, Floats]], list[Result]]:
         asked = [{"d": d, "seeds": self.seeds, "level": 0.9} for d in self.all_d]
