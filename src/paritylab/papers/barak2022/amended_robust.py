@@ -156,8 +156,8 @@ def failing_share(answers: Iterable[Best]) -> float:
     date="2026-11-16",
     kind="power",
     where="Section 3.1",
-    quote="""In these settings, the same positive results as above only held for sufficiently large batch sizes:
-    B >= 16.""",
+    quote="""In these settings, the same positive results as above only held for sufficiently large batch sizes: B >=
+    16.""",
     change="""200 runs of every cell and rate instead of 25 up to the first rate that suffices. Asked is a fifth of the
     runs in every cell with B >= 16, by intervals that hold for all cells and rates at once, and a cell with B <= 8 that
     is surely below it. The Transformer is left out.""",

@@ -71,9 +71,9 @@ class EveryRate(Trial):
     reading the likelihood of the printed table is given. A factor 2 in 88 % of the cells is asked, as at first, and
     that 25 runs can give 90 % of the printed numbers. The Transformer is left out, and so are blank cells, whose runs
     Figure 8 counts.""",
-    known="""In the first trial, seed 0, 77 % of the cells were within a factor 2 at the fastest rate, 91 % [87, 94] with
-    rate 1 left out, and 91 % [87, 94] within 1.5 at some rate; with 1,000 runs a cell, 89 % of the printed percentiles
-    were possible with rate 1 left out.""",
+    known="""In the first trial, seed 0, 77 % of the cells were within a factor 2 at the fastest rate, 91 % [87, 94]
+    with rate 1 left out, and 91 % [87, 94] within 1.5 at some rate; with 1,000 runs a cell, 89 % of the printed
+    percentiles were possible with rate 1 left out.""",
 )
 class Fig7Amended(EveryRate):
     """Printed percentiles beside those of 25 runs, by four readings, with many more runs to say what 25 can give."""
@@ -105,7 +105,7 @@ class Fig7Amended(EveryRate):
         return Findings(checks, reading_rows(cells), self.likelihoods(cells))
 
     def likelihoods(self, cells: Sequence[TableCell]) -> dict[str, float]:
-        """Of the printed table by each reading, and by how much it differs from that of the first, with its interval."""
+        """Of the printed table by each reading, and how much more it is than by the first, with an interval."""
         found, numbers = likelihoods(cells, self.rng(8)), {}
         for place, (reading, words) in enumerate(READINGS.items()):
             more: Floats = found[reading] - found[FASTEST]
@@ -156,12 +156,12 @@ def draw_readings(cells: Sequence[TableCell]) -> plots.Figure:
     quote="""with the same architectures and training parameters as Figure 7. With sufficiently large batch sizes,
     training is extremely robust in settings (i) through (xv).""",
     change="""Two readings of the best rate, each a part of its own: the fastest, and the one with the most converged
-    runs. All four rates are followed to 10^5 steps. The tolerance of a cell stays; 'extremely robust' is asked of all runs of
-    settings (i) to (xv) with B >= 32 and k <= 3 together, where 100 % are printed, and not of the worst cell, which no
-    interval of 25 runs can decide. The Transformer is left out.""",
+    runs. All four rates are followed to 10^5 steps. The tolerance of a cell stays; 'extremely robust' is asked of all
+    runs of settings (i) to (xv) with B >= 32 and k <= 3 together, where 100 % are printed, and not of the worst cell,
+    which no interval of 25 runs can decide. The Transformer is left out.""",
     known="""In the first trial, seed 0, 86 % [81, 90] of the cells were within the tolerance at the fastest rate, and
-    the worst cell solved 20 %; a trial that took the rate with the most converged runs had 18 of 34 misses fewer and one
-    more.""",
+    the worst cell solved 20 %; a trial that took the rate with the most converged runs had 18 of 34 misses fewer and
+    one more.""",
 )
 class Fig8Amended(EveryRate):
     """The percentage of 25 runs that are solved within 10^5 steps, by two readings."""

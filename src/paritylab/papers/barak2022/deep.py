@@ -174,7 +174,7 @@ class C2BiasNeeded(Trial):
 
     biased = at_least("share of runs solved, with biases", 0.9)
     unbiased = at_most("share of runs solved, without", 0.2)
-    gradient = at_most("largest population gradient of a unit without bias", 1e-12)
+    gradient = at_most("largest population gradient of a unit without bias", 1e-12, exact=True)
 
     cases = ("with biases", "without")
 

@@ -275,8 +275,8 @@ class Prop5(Trial):
     draws = size(200)
     sampled = size(quick=[2], full=[2, 4], label="k of the estimates")
 
-    ratio = at_most("|xi_(k+1) / xi_(k-1)|, k = {k}", 0.5)
-    exactly = at_least("S recovered from the exact gradient, k = {k}", 1.0)
+    ratio = at_most("|xi_(k+1) / xi_(k-1)|, k = {k}", 0.5, exact=True)
+    exactly = at_least("S recovered from the exact gradient, k = {k}", 1.0, exact=True)
     enough = at_least("S recovered from B = {samples}, k = {k}", 0.99)
     too_few = Rule("S recovered from B/200 = {samples}, k = {k}", "< 0.5")
 
