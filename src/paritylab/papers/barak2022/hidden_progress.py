@@ -156,13 +156,15 @@ class Progress:
         runs = np.arange(len(self.last)) if which is None else np.nonzero(which)[0]
         return self.rho[self.last[runs], runs], self.rho_random[self.last[runs], runs]
 
-    def separates(self, ratio: Bounds, p_value: Significance, name: str, rng: np.random.Generator) -> list[Check]:
+    def separates(
+        self, ratio: Bounds, p_value: Significance, name: str, rng: np.random.Generator, **fields: str
+    ) -> list[Check]:
         """At the last check at chance, rho is larger than on random labels."""
         parity, random = self.at_last()
         test: Any = stats.mannwhitneyu(parity, random)
         interval = bootstrap(ratio_of_medians, parity, random, rng=rng)
-        return [ratio(ratio_of_medians(parity, random), interval, setting=name),
-                p_value(float(test.pvalue), setting=name)]
+        return [ratio(ratio_of_medians(parity, random), interval, setting=name, **fields),
+                p_value(float(test.pvalue), setting=name, **fields)]
 
 
 def trained(

@@ -58,9 +58,11 @@ class Fig1Left(Phased):
     plateau = at_least("median t_55 / t_c, {panel}", 0.4)
     cubic_plateau = at_least("median t_55 / t_c, (iv)", 0.25, only=("standard", "full"))
 
+    learners = FIGURE_1
+
     def panels(self) -> dict[str, Setup]:
         protocol = replace(FIXED_8192, max_steps=self.max_steps)
-        return {name: Setup(Parity(self.n, 3), FIGURE_1[name], protocol) for name in self.shown}
+        return {name: Setup(Parity(self.n, 3), self.learners[name], protocol) for name in self.shown}
 
     def judge(self, got: tuple[list[Result], list[Result], list[Curves]]) -> Findings:
         panels = self.phases(got)

@@ -31,10 +31,12 @@ class Wide(Trial):
     width = size(quick=10, full=100)
     runs = size(quick=400, full=1000)
 
+    protocol = FRESH_128
+
     def curve(self, k: int, sizes: Sequence[int], max_steps: int) -> list[Setup]:
         """Its Setups over n."""
         learner = Learner(MLP(self.width), optimiser=SGD(1.0))
-        return [Setup(Parity(n, k), learner, replace(FRESH_128, max_steps=max_steps)) for n in sizes]
+        return [Setup(Parity(n, k), learner, replace(self.protocol, max_steps=max_steps)) for n in sizes]
 
 
 @claim(
@@ -121,9 +123,11 @@ class Settings(Trial):
     r_squared = at_least("R^2 of ({setting}), k = {k}", 0.9)
     increase = holds("slopes of ({setting}) increase with k", "{slopes}")
 
+    protocol = FRESH_128
+
     def chains(self, lab: Lab, rates: Mapping[str, float], degrees: Sequence[int], sizes: Sequence[int]) -> Chains:
         """Sweeps over n for settings at these rates and for each degree."""
-        protocol = replace(FRESH_128, max_steps=self.max_steps)
+        protocol = replace(self.protocol, max_steps=self.max_steps)
         asked: dict[str, list[Setup]] = {}
         for name, lr in rates.items():
             for k in degrees:
@@ -254,6 +258,11 @@ class Line:
     @property
     def slope(self) -> tuple[float, tuple[float, float]]:
         return with_interval(self.slopes)
+
+    @property
+    def bits(self) -> tuple[float, tuple[float, float]]:
+        """The rate of an exponential law, in bits per input: 1 for 2^n."""
+        return with_interval(self._fit(self.n)[0] / math.log(2))
 
     @property
     def r_squared(self) -> tuple[float, tuple[float, float]]:
