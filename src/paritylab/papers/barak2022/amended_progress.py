@@ -179,7 +179,14 @@ class Fig12RightAmended(Fig12Right):
         return Findings(checks, data, numbers)
 
     def draw(self, got: Curves) -> plots.Figure:
-        shown = slice(10)
-        figure = gap_paths(got.steps, self.gaps(got)[shown], got.first()[shown])
-        figure.axes[0].axhline(majority_gap(self.n, self.k), color=plots.COLOURS[3], linestyle="dashed", linewidth=0.9)
-        return figure
+        return beside_majority(got, self.gaps(got), majority_gap(self.n, self.k))
+
+
+@plots.styled
+def beside_majority(got: Curves, found: Floats, majority: float) -> plots.Figure:
+    """The first ten runs, and the gap of majority."""
+    figure = gap_paths(got.steps, found[:10], got.first()[:10])
+    axes = figure.axes[0]
+    axes.axhline(majority, color=plots.COLOURS[3], linestyle="dashed", linewidth=0.9, label="majority")
+    axes.legend(loc="upper right")
+    return figure
