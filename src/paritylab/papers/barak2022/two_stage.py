@@ -91,13 +91,17 @@ class Thm4TwoStage(Trial):
             near = float(np.mean(abs(relevant - 1) <= 0.2))
             numbers |= {f"share of single relevant weights within 20 %, {net.name}": near,
                         f"lowest accuracy, {net.name}": float(final.min())}
-            rows += [{"n": net.n, "k": net.k, "width": net.width, "B0": net.samples, "seed": seed, "steps": int(step),
-                      "accuracy": float(accuracy), "loss": float(loss)} for seed, run in enumerate(runs)
-                     for step, accuracy, loss in zip(run["steps"], run["accuracy"], run["loss"], strict=True)]
+            rows += curve_rows(net, runs)
         return Findings(checks, rows, numbers)
 
     def draw(self, got: Runs) -> plots.Figure:
         return draw_training({net.name: runs for net, runs in self.by_network(got)})
+
+
+def curve_rows(net: Network, runs: Runs) -> list[dict[str, Any]]:
+    return [{"n": net.n, "k": net.k, "width": net.width, "B0": net.samples, "seed": seed, "steps": int(step),
+             "accuracy": float(accuracy), "loss": float(loss)} for seed, run in enumerate(runs)
+            for step, accuracy, loss in zip(run["steps"], run["accuracy"], run["loss"], strict=True)]
 
 
 DELTA, DRAWS = 0.1, 2000
