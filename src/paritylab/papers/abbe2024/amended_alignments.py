@@ -23,9 +23,9 @@ SMALL = 12
     change="""Four parts instead of one rule. The values of the figure for signs are those that the released notebook
     computes, about 0.34/d; they are compared with enumeration over all inputs. The junk flow has 10,000 draws instead
     of 1,000 and may rise by 5 % instead of 30 %; d up to 12 and beyond are apart, because its ratio grows with d.""",
-    known="""Enumeration gives 9.5e-5 and 2.6e-5 at d = 8 and 12, with a slope of -3.1. 10,000 draws of seed 0 gave ratios
-    of at most 0.93 up to d = 12, and of 1.00 and 1.01 with an error of 0.02 at d = 14; 1,000 draws gave 1.17 [1.05,
-    1.30] at a larger d.""",
+    known="""Enumeration gives 9.5e-5 and 2.6e-5 at d = 8 and 12, with a slope of -3.1. 10,000 draws of seed 0 gave
+    ratios of at most 0.93 up to d = 12, and of 1.00 and 1.01 with an error of 0.02 at d = 14; 1,000 draws gave 1.17
+    [1.05, 1.30] at d = 18.""",
 )
 class Fig2LeftAmended(Fig2Left):
     """The alignment of a ReLU neuron under the hinge loss, by part."""

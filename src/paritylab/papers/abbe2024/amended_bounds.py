@@ -115,8 +115,8 @@ class Thm7BoundAmended(Thm7Bound):
     exp(-Omega(d)).""",
     change="""The theorem says how the excess over 1/2 falls with d, not that it is below 0.03 at d = 12. At rate 1,
     where there is an excess, the slope of its logarithm on d must be negative; at rate 0.1 accuracy must be at most
-    0.51 at the largest d. The control from signs, of which the theorem does not speak, is left to Theorem 7's. 60 starts
-    instead of 20, d from 8 to 14.""",
+    0.51 at the largest d. The control from signs, of which the theorem does not speak, is left to Theorem 7's. 60
+    starts instead of 20, d from 8 to 14.""",
     known="""20 starts of seed 0 at rate 1 and a = 0 had excesses of 0.067, 0.059, 0.034 and 0.024 at d = 10, 12, 14 and
     16; at rate 0.1 at most 0.002.""",
 )
