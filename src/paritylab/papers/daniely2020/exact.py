@@ -221,7 +221,7 @@ class Thm11Ogd(Trial):
 
     repetitions = size(100)
 
-    excess = at_most("largest excess of the mean loss over the bound, all comparators", 1e-10)
+    excess = at_most("largest excess of the mean loss over the bound, all comparators", 1e-10, exact=True)
 
     points = tuple(itertools.product((10, 100, 1000), (0.01, 0.1, 1.0)))
 

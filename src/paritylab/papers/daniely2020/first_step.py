@@ -293,7 +293,7 @@ def lowest(count: int, total: int, confidence: float = 0.99) -> float:
 
 
 @plots.styled
-def draw_good(data: Sequence[dict[str, Any]]) -> plots.Figure:
+def draw_good(data: Sequence[dict[str, Any]], ends: Sequence[float] = (1 / 8, 1 / 2)) -> plots.Figure:
     """Shares beside the exact ones and the lemma's bound; alpha beside its range."""
     figure = plots.blank(2.2)
     shares, alphas = figure.subplots(1, 2)
@@ -309,7 +309,7 @@ def draw_good(data: Sequence[dict[str, Any]]) -> plots.Figure:
     shares.plot(degrees, exact, color=plots.GREY, linewidth=0.8, label="exact")
     shares.plot(degrees, bound, color=plots.GREY, linestyle="dotted", label="Lemma 7")
     shares.set(xlabel="k", ylabel="share of good units", ylim=(0, 0.3), xticks=degrees)
-    for end in (1 / 8, 1 / 2):
+    for end in ends:
         alphas.axhline(end, color=plots.GREY, linestyle="dotted")
     alphas.set(xlabel="k", ylabel="$\\alpha$ of good units", ylim=(0, 0.55), xticks=degrees)
     figure.legend(*shares.get_legend_handles_labels(), loc="outside upper center", ncols=3)

@@ -80,10 +80,14 @@ class LinearFails(Trial):
         return found + ([Attempt("network"), Attempt("network without leak")] if network else [])
 
     def work(self, lab: Lab) -> tuple[list[Arrays], list[Arrays], list[Trained]]:
-        alone, same = (lab.compute_each(learned, [asdict(sampling) | asdict(each) for sampling in samplings
-                                                  for each in self.tries(network)])
+        alone, same = (self.asked(lab, samplings, network)
                        for samplings, network in ((self.samplings(), False), (self.same_samplings(), True)))
         return alone, same, [train(lab, [practical(n, k, q)], steps, runs) for n, k, q, steps, runs in self.networks]
+
+    def asked(self, lab: Lab, samplings: Sequence[Sampling], network: bool) -> list[Arrays]:
+        """What every method makes of these samplings."""
+        return lab.compute_each(learned, [asdict(sampling) | asdict(each) for sampling in samplings
+                                          for each in self.tries(network)])
 
     def rows(self, samplings: Sequence[Sampling], network: bool, got: Sequence[Arrays]) -> list[Row]:
         """One row for each sampling and method: of ``inputs`` test inputs ``right``; of its ``uniform`` ones ``wrong``.

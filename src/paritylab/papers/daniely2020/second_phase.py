@@ -235,10 +235,10 @@ class Moves:
     bounds: Mapping[str, Floats]
 
     @classmethod
-    def of(cls, curves: Curves, n: int, k: int, rate: float, decay: float) -> Moves:
-        """Those of the first run."""
-        w, b = (np.asarray(curves.weights["hidden"][part][0], float) for part in "wb")
-        u, t = np.asarray(curves.weights["output"][0], float), curves.steps + 1.0
+    def of(cls, curves: Curves, n: int, k: int, rate: float, decay: float, run: int = 0) -> Moves:
+        """Those of one run."""
+        w, b = (np.asarray(curves.weights["hidden"][part][run], float) for part in "wb")
+        u, t = np.asarray(curves.weights["output"][run], float), curves.steps + 1.0
         drift = rate * t * k / math.sqrt(n)
         bounds = {"u": 6 * rate * t + k / math.sqrt(n),
                   "w": 6 * (rate * t) ** 2 + drift + 2 * rate * t * decay * n / k, "b": 6 * (rate * t) ** 2 + drift}
