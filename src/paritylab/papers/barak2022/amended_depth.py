@@ -126,7 +126,7 @@ class C2BiasNeededAmended(C2BiasNeeded):
     kind="power",
     where="Appendix D.1.1",
     quote="""In fact, it is incapable of representing any function that has a nonzero correlation with parity; this
-    follows from orthogonality.""",
+    follows from orthogonality (Equation (1)).""",
     change="""100 trained runs instead of 5, and intervals: of their mean accuracy, and of the share with an accuracy
     between 0.4 and 0.6, where every single one of five was asked.""",
     known="In the first trial, seed 0, five runs had accuracies of 0.479 to 0.516.",
@@ -158,8 +158,8 @@ class D1LowDegreeFailsAmended(D1LowDegreeFails):
     date="2026-11-16",
     kind="power",
     where="Appendix D.2",
-    quote="""there is an efficient algorithm which, given a classifier which achieves 1/2 + epsilon accuracy on D_S for
-    a constant epsilon > 0, outputs S with high probability""",
+    quote="""there is an efficient algorithm [...] which, given a classifier which achieves 1/2 + epsilon accuracy on
+    D_S for a constant epsilon > 0, outputs S with high probability""",
     change="""80 runs of each width instead of 20, which 95 % of them being right takes; half as many samples for the
     coefficients of all triples. The bound stays.""",
     known="In the first trial, seed 0, S was found from all of 20 classifiers of either width, both ways.",

@@ -35,8 +35,8 @@ DECAY = 0.003
     date="2026-11-16",
     kind="unprinted",
     where="Section 5; Figure 4, caption",
-    quote="""For small values of m, we reliably observe the grokking phenomenon: overfitting for a long time, then a
-    delayed phase transition for the generalization error; see the two center panels of Figure 4 (right).""",
+    quote="""For small values of m, we reliably observe the grokking phenomenon [...]: overfitting for a long time, then
+    a delayed phase transition for the generalization error; see the two center panels of Figure 4 (right).""",
     change="""Weight decay 0.003 instead of 0.01; neither is printed. Four sample sizes, as many as the figure has
     panels, each judged by itself, and 40 runs of each instead of 5.""",
     known="""In the first trial, seed 0, 0.01 gave a median delay of 2.8 at m = 1000. In that of Figure 15, of 3 x 10^5

@@ -151,7 +151,8 @@ class Adaptive:
     title="Adaptive-rate SGD solves the disjoint parity at any batch size",
     statement="""With lr eta_i = 1/(2 sqrt(2 T log(2nT/delta)) prod_{l != i} ||w_l||_1) the disjoint-PolyNet reaches
     error epsilon within T of order (3n'-2)^(2k-1) steps up to logs, for B >= 1.""",
-    published="error <= epsilon with probability >= 1-delta given positive product; |w_{i,j}| <= 3/2 for irrelevant j",
+    published="""error <= epsilon with probability 1/2 over starts and 1 - delta over samples (Theorem 13); |w_ij| <=
+    3/2 for irrelevant j (Claim 14).""",
 )
 class Thm8AdaptiveSgd(Trial):
     """Errors after the theorem's number of steps at its adaptive rates, from random signs, and irrelevant weights."""
