@@ -22,7 +22,6 @@ from paritylab.papers.abbe2024.bounds import (
     interval,
     largest_alignment,
 )
-from paritylab.papers.abbe2024.common import fit
 from paritylab.theory.high_degree import accuracy_bound, recommended_bias
 from paritylab.theory.noisy_gd import accuracies, draw_networks, gradient
 
@@ -148,4 +147,4 @@ class Thm8Amended(Thm8):
     def slope(self, *accuracies: Floats) -> float:
         """Of the logarithm of the mean excess on d; undefined where there is none."""
         excess = [float(np.mean(each)) - 0.5 for each in accuracies]
-        return fit(self.d, np.log(excess)).slope if min(excess) > 0 else math.nan
+        return float(np.polyfit(self.d, np.log(excess), 1)[0]) if min(excess) > 0 else math.nan

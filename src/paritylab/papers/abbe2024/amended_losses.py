@@ -108,8 +108,8 @@ def errors_plot(found: Mapping[tuple[str, str], Curves]) -> plots.Figure:
             axes.fill_between(curves.steps, curves.loss.min(axis=0), curves.loss.max(axis=0), color=colour, alpha=0.2,
                               linewidth=0)
         axes.axhline(VARIANCE / 2, color=plots.GREY, linewidth=0.8, linestyle="dotted")
-        axes.set(title=STARTS[law], xlabel="steps", yscale="log")
-        axes.locator_params(axis="x", nbins=3)
+        axes.set(title=STARTS[law].split()[0].removesuffix("'s"), xlabel="steps", yscale="log")
+        axes.locator_params(axis="x", nbins=2)
     panels[0].set_ylabel("squared test error")
     plots.legend_above(figure, panels[0])
     return figure
