@@ -104,13 +104,13 @@ class Fig1LeftAmended(Fig1Left):
     def work(self, lab: Lab) -> tuple[Times, dict[str, Curves]]:
         panels = self.panels()
         large = panels.pop("(*iii)", None)
+        traced = None if large is None else lab.curves(large, self.transformer_steps, 20, self.transformer_runs)
         ended = lab.sweep(list(panels.values()), self.runs)
         left = lab.sweep([leaves_chance(setup, result.records)
                           for setup, result in zip(panels.values(), ended, strict=True)], self.runs)
         found = {name: (one.records, other.records) for name, one, other in zip(panels, ended, left, strict=True)}
         shown = {name: trace(lab, setup, found[name][0]) for name, setup in panels.items()}
-        if large is not None:
-            traced = lab.curves(large, self.transformer_steps, 20, self.transformer_runs)
+        if traced is not None:
             found["(*iii)"] = read_off(traced, SOLVED_AT), read_off(traced, LEAVES_CHANCE)
             shown["(*iii)"] = first_run(traced)
         return found, shown
