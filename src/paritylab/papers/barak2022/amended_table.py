@@ -133,7 +133,7 @@ def reading_rows(cells: Sequence[TableCell]) -> list[dict[str, Any]]:
 def draw_readings(cells: Sequence[TableCell]) -> plots.Figure:
     """The share of cells whose percentile is within a factor of the printed one, by each reading."""
     figure = plots.blank(2.4)
-    axes = figure.add_subplot(xlabel="measured / printed percentile, whichever is larger over the other",
+    axes = figure.add_subplot(xlabel="factor between measured and printed percentile",
                               ylabel="share of cells", xscale="log", ylim=(0, 1.02), xlim=(1, 20))
     for (reading, words), colour, line in zip(READINGS.items(), plots.COLOURS, plots.LINES, strict=False):
         ratios = np.sort([10 ** abs(each.read(reading).log_ratio(each.cell.p10 or 1)) for each in cells])
@@ -232,7 +232,7 @@ def draw_shares(rows: Sequence[Mapping[str, Any]]) -> plots.Figure:
             axes.plot(np.array(x) + spread.uniform(-1.5, 1.5, len(x)), y, marker, color=colour, markersize=3,
                       fillstyle="none")
         axes.plot([0, 100], [0, 100], color=plots.GREY, linestyle="dotted", linewidth=0.8)
-        axes.set_title(READINGS[reading], fontsize=7)
+        axes.set_title(f"{reading} rate" if reading == FASTEST else reading, fontsize=7)
     panels[0].set_ylabel("runs solved, %")
     figure.supxlabel("printed, %", fontsize=8)
     return figure

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from paritylab import plots
 from paritylab.claims import Check, Findings, Lab, amends, at_least, at_most, between, computation, rng, size
 from paritylab.claims.intervals import mean, share
 from paritylab.measures.fourier import majority_coefficient
@@ -18,6 +19,7 @@ from paritylab.papers.barak2022.two_stage import (
     Runs,
     Thm4TwoStage,
     curve_rows,
+    draw_coverage,
     feature_row,
     feature_sets,
     printed_width,
@@ -165,3 +167,6 @@ class Lemma4FeaturesAmended(Lemma4Features):
         checks += [self.features(max(sums["k + 1 features"])), self.coefficient(max(sizes["k + 1 features"])),
                    *(self.printed(max(sums[name]), name=name) for name in ("Lemma 3", "Lemma 4"))]
         return Findings(checks, [*self.starts(), *rows])
+
+    def draw(self, got: None) -> plots.Figure:
+        return draw_coverage(self.starts(), 1 - DELTA)
