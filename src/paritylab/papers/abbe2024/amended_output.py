@@ -98,6 +98,7 @@ class Thm4BiasAmended(Thm4Bias):
 class Thm5Amended(Thm5):
     """Exact errors and numbers of steps once training stopped, by input law and margin."""
 
+    d = size(quick=[6], standard=[6, 8], full=[6, 8, 10])
     seeds = size(quick=5, full=20)
 
     share = at_least("share of runs with error <= 0.02, smallest over d; {law}, {beta}", 0.9, part="{law}, {beta}")
