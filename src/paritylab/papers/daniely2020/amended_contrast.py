@@ -9,12 +9,14 @@ from dataclasses import replace
 import numpy as np
 from scipy import stats
 
+from paritylab import plots
 from paritylab.claims import Check, Findings, amends, at_least, at_most, between, significant, size
 from paritylab.claims.intervals import mean, share
 from paritylab.engines.curves import Curves
 from paritylab.papers.daniely2020.amended_first_step import all_units
 from paritylab.papers.daniely2020.common import Row, Trained, best
-from paritylab.papers.daniely2020.contrast import OpenDepth, OpenLeakStrength, UniformContrast, predicted
+from paritylab.papers.daniely2020.contrast import OpenDepth, OpenLeakStrength, UniformContrast, described, predicted
+from paritylab.plots import Series
 from paritylab.theory import leaky
 from paritylab.theory.leaky import Leaky
 
@@ -82,6 +84,15 @@ class UniformContrastAmended(UniformContrast):
             checks.append(self.chance(*mean(best(rows)), n=n, k=k, steps=steps))
             data += [{"schedule": "uniform only", **row} for row in rows]
         return Findings(checks, data)
+
+    def draw(self, got: list[Trained]) -> plots.Figure:
+        n = [*self.n, *self.large]
+        series = {described(k, leak): Series(n, [*means, *(mean_gradient(Leaky(each, k, leak)) for each in self.large)])
+                  for (k, leak), means in self.gradients.items()}
+        ends = np.array([n[0], n[-1]], float)
+        laws = {"_" * i + "$n^{-(k-1)/2}$": (ends, np.asarray(series[described(k, 0.0)].y)[-1]
+                                             * (ends / n[-1]) ** (-(k - 1) / 2)) for i, k in enumerate((3, 5))}
+        return plots.scaling_plot(series, "input bits n", "mean $\\sqrt{n}\\,|E x_j f \\sigma'|$, j in A", laws)
 
 
 @amends(

@@ -41,7 +41,7 @@ def trained(neurons: Neurons, generator: np.random.Generator, steps: int) -> Neu
     statement="""-w_sig.grad = (sqrt2/4)|a| P(|w.xi| <= sqrt2 ||w_sig||) ||w_sig||; -w_opp.grad has the opposite sign
     with ||w_opp||; -w_perp.grad = +-(1/4)|a| E[1(|w.xi| between sqrt2||w_sig|| and sqrt2||w_opp||)|w.xi|], positive if
     ||w_opp|| > ||w_sig||; coordinate version for i >= 3 with intervals sqrt2||.|| -+ |w_i|.""",
-    published="equality",
+    published="equalities (Lemma C.4)",
 )
 class LemmaC4(Trial):
     """Both sides of B1-B4 at random neurons."""
@@ -111,7 +111,7 @@ INEQUALITIES = ("C.2 by a", "C.2 by w", "C.3, factor 2 log d", "C.5, mean", "C.5
     title="Distance between true and linearised gradients",
     statement="""|grad_a L0 - grad_a L| <= 2||w|| E||a w|| and ||grad_w L0 - grad_w L|| <= 2|a| E||a w||; coordinatewise
     the bound is much smaller when the coordinate carries little mass.""",
-    published="inequalities hold",
+    published="inequalities (Lemmas C.2, C.3, C.5)",
 )
 class LemmaC2(Trial):
     """Every inequality of Lemmas C.2, C.3 and C.5 as left side over right side, over networks fresh and trained."""
@@ -216,7 +216,8 @@ def ratios_plot(found: dict[str, Floats]) -> plots.Figure:
     title="Minibatch gradients concentrate",
     statement="""With m >= d log^2 d the batch gradient of every neuron is within d log^2(d) a^2/m of the population one
     in squared norm (log^2(d) a^2/m per coordinate).""",
-    published="norm error scales like sqrt(d/m)",
+    published="""squared errors of at most d log^2(d) a^2 / m, and log^2(d) a^2 / m for a coordinate, with probability
+    1 - d^(-omega(1)) (Lemma B.12)""",
 )
 class LemmaB12(Trial):
     """Squared distances of batch gradients from the population's, over the lemma's bound."""

@@ -53,8 +53,8 @@ def second_phase(phases: Phases, run: int) -> slice:
     title="Phase 2: smallest margin grows fastest and margins balance",
     statement="""The weakest cluster margin grows at rate 2 tau g_max and the strongest at 2 tau g_min with
     tau = sqrt2/4 and g = |l'(mu)|, so margins grow and equalise.""",
-    published="""gamma_max/gamma_min from about 1.5 to below 1.1; e.g. 0.263/0.385 at t=120 and 2.78/2.93 at t=200
-    (theta=eta=0.1, d=64)""",
+    published="""rates 2 tau g_max and 2 tau g_min, tau = sqrt2/4 (Lemma 4.4); gamma_max/gamma_min from about 1.5 to
+    below 1.1, such as 0.263/0.385 at step 120 and 2.78/2.93 at step 200, theta=eta=0.1, d=64 (computed here)""",
 )
 class Phase2Margins(MarginRuns):
     """The weakest margin grows at the rate 2 tau g_max, and the margins become equal."""
@@ -122,7 +122,8 @@ def margins_plot(made: dict[str, Phases]) -> plots.Figure:
     title="Signal-heavy condition persists",
     statement="""Once most mass sits in neurons with exp(6H)||w_perp|| + ||w_opp|| <= zeta ||w_sig||, and the remaining
     mass is below zeta times the smallest margin, this stays true.""",
-    published="relaxed zeta decreases through phase 2",
+    published="""zeta grows at most by the factor 1 + 10 eta zeta H in a step, zeta < exp(-10 H) (Definition 4.2, Lemma
+    4.4); with 1 for exp(6H) zeta falls through phase 2 (computed here)""",
 )
 class Def42SignalHeavy(MarginRuns):
     """The smallest zeta of Definition 4.2 (relaxed: 1 in place of exp(6H)), and the mass outside the heavy set.
@@ -211,7 +212,8 @@ def heaviness_plot(made: dict[str, Phases]) -> plots.Figure:
     title="Freezing the second layer loses the exponential feedback",
     statement="""If output weights are fixed in size the signal grows only linearly after phase 1, at a rate non-signal
     neurons can match, so the ratio between them is not maintained.""",
-    published="joint: median |w_sig| 1.89 and gamma_min 2.8 at t=200; frozen: 0.56 and 0.017 (d=64, m=2048)",
+    published="""a linear rate if frozen, exponential growth if both layers are trained (Remark 4.3); at step 200, d=64,
+    m=2048: median |w_sig| 1.89 and gamma_min 2.8, frozen 0.56 and 0.017 (computed here)""",
 )
 class Remark43Frozen(Trial):
     """Growth of the signal and of the margin with both layers trained, and with the second one frozen."""
