@@ -79,7 +79,8 @@ class Thm4TwoStageAmended(Thm4TwoStage):
                        self.irrelevant(*irrelevant, network=net.name, part=rule.part)]
             numbers |= {f"lowest accuracy, {net.name}": float(final.min())}
             rows += curve_rows(net, runs)
-        return Findings(checks, rows, numbers)
+        note = "" if self.size == "full" else "without the sampled first step at k = 4, which full size has"
+        return Findings(checks, rows, numbers, note)
 
     def asked(self, net: Network, final: np.ndarray, lowest: np.ndarray) -> tuple[Any, np.ndarray]:
         """The rule of a network, and which of its seeds do as it asks."""
