@@ -86,5 +86,5 @@ def test_hidden_progress_at_the_quick_size(tmp_path):
     result = reproduce("barak2022.fig3", Lab("quick", tmp_path, progress=False))
     assert len(result.outcome.checks) == 4
     assert all(check.passed is not None for check in result.outcome.checks)
-    assert len(result.outcome.data) == 10
-    assert (tmp_path / "claims/barak2022.fig3/quick/figure.png").exists()
+    assert len(result.outcome.data) == 20
+    assert (tmp_path / "claims/barak2022.fig3.amended/quick/figure.png").exists()

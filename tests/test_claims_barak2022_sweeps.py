@@ -10,6 +10,7 @@ from scipy import stats
 
 from paritylab import MLP, SGD, Learner, Parity, Setup
 from paritylab.claims import Findings, Lab, find, size
+from paritylab.claims.intervals import bootstrap
 from paritylab.claims.reproduction import tried
 from paritylab.measures.fourier import cube, fourier_coefficients
 from paritylab.papers.barak2022 import common, deep, distributions, noise, phases, plateaus, repeats, robustness, weak
@@ -49,15 +50,15 @@ def test_ratio_of_medians_with_unsolved_runs(first, second, ratio):
 def test_bootstrap_covers_the_median():
     # Of 200 intervals that cover with probability 0.93 or more, 170 at least do; false alarms: 3 in 10^5.
     rng = np.random.default_rng(0)
-    ends = [common.bootstrap(common.median, rng.normal(size=30), rng=rng, resamples=200) for _ in range(200)]
+    ends = [bootstrap(common.median, rng.normal(size=30), rng=rng, resamples=200) for _ in range(200)]
     assert sum(low <= 0 <= high for low, high in ends) >= 170
 
 
 def test_bootstrap_says_nothing_where_the_statistic_is_undefined():
     nothing = np.full(5, math.inf)
-    assert common.bootstrap(common.ratio_of_medians, nothing, nothing, rng=np.random.default_rng(0)) == (
+    assert bootstrap(common.ratio_of_medians, nothing, nothing, rng=np.random.default_rng(0)) == (
         -math.inf, math.inf)
-    assert common.bootstrap(common.median, np.empty(0), rng=np.random.default_rng(0)) == (-math.inf, math.inf)
+    assert bootstrap(common.median, np.empty(0), rng=np.random.default_rng(0)) == (-math.inf, math.inf)
 
 
 def test_intraclass_correlation_of_shrout_and_fleiss():

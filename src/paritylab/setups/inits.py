@@ -156,6 +156,11 @@ def rademacher() -> Init:
     return Init("rademacher", _signs, lambda t: np.cos(t), fan_in_scale(1.0))
 
 
+def xavier_sign() -> Init:
+    """Fair signs at the scale of Xavier's uniform law: -c or c, c = sqrt(6 / (fan_in + fan_out))."""
+    return replace(rademacher(), spec="xavier-sign", scale=xavier().scale)
+
+
 def perturbed_rademacher(sigma: float) -> Init:
     """A sign plus N(0, sigma^2), scaled to variance 1/fan_in.
 
@@ -288,6 +293,7 @@ LAWS: dict[str, tuple[Callable[..., Init], int, int]] = {
     "xavier": (xavier, 0, 0),
     "kaiming": (kaiming, 0, 0),
     "sign": (lambda: replace(rademacher(), spec="sign"), 0, 0),
+    "xavier-sign": (xavier_sign, 0, 0),
     "uniform": (uniform, 0, 0),
     "rademacher": (rademacher, 0, 0),
     "gaussian": (gaussian, 0, 0),

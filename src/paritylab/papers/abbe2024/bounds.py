@@ -47,7 +47,8 @@ STARTS: dict[str, Callable[[int], dict[str, Any]]] = {
     title="Noisy gradient descent cannot beat 1/2 + T sqrt(eps)/(2 tau)",
     statement="""If the alignment stays below eps along all Gaussian perturbations reached by the noise, accuracy after
     T noisy population-GD steps on the correlation loss is at most 1/2 + T sqrt(eps)/(2 tau).""",
-    published="bound respected, and tight to 0.5 when small",
+    published=""""P[sign(NN(x; theta^T)) = f(x)] <= 1/2 + (1/(2 tau)) sum_t sqrt(GAL_f(psi^t))" (Equation 52; the
+    theorem itself prints T gamma^2 eps/(2 tau) for the last term)""",
 )
 class Thm7Bound(Trial):
     """Mean accuracies from Gaussian starts beside 1/2 + T sqrt(eps) / (2 tau), and those from signs."""
@@ -184,7 +185,7 @@ TAU = 0.01
     title="Gaussian starts fail on every parity of degree at least d/2",
     statement="""Noisy GD with correlation loss from w ~ N(0,1/d), b ~ N(0,sigma^2), v ~ N(0,1/n) stays at accuracy 1/2
     + exp(-Omega(d)) for sub-exponential n, T, gamma, 1/tau.""",
-    published="Gaussian at 0.5, Rademacher above for a=0",
+    published=""""Pr[sign(NN^T(x; theta)) = f(x)] <= 1/2 + exp(-Omega(d))" (Equation 8)""",
 )
 class Thm8(Trial):
     """Accuracies on parities of d - a inputs after T steps, from Gaussian weights and from signs."""

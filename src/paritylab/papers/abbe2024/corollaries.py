@@ -58,7 +58,7 @@ SETS = {"ball": (0.0, False), "ball off centre": (3.0, False), "outside of a bal
     title="Small-noise corollary in terms of the initial alignment only",
     statement="""For tau^2 <= sigma^2 min Var(A)/(P T gamma^2) accuracy is at most 1/2 + T sqrt(4R+1)/(2 tau)
     GAL(theta^0)^(1/18).""",
-    published="inequality holds with much room",
+    published="the inequality (Equation 6; Claim 1 in Appendix B.3)",
 )
 class Cor1(Trial):
     """Claim 1: E F(psi) against (4 R + 1) (E F(theta))^(1/9), variances of psi larger by 1 + 1/P."""
@@ -211,7 +211,7 @@ NOISES = (0.1, 0.5, 1.0, 2.0)
     title="Gaussian starts and homogeneous activations: alignment grows at most by a product factor",
     statement="""GAL(theta^0 + lambda H) <= prod_l (1 + lambda^2/v_l^2)^H GAL(theta^0) for H-homogeneous networks with
     Gaussian layers.""",
-    published="ratio <= product factor",
+    published="GAL_f(theta^0 + gamma lambda H) <= prod_l (1 + gamma^2 lambda^2 / v_l^2)^H eps (Equation 74)",
 )
 class Cor2(Trial):
     """GAL(theta + lambda H) / GAL(theta) of Gaussian ReLU networks of depths 2 and 3 against Proposition 2's factor."""

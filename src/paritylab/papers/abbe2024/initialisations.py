@@ -31,7 +31,7 @@ Kept = list[dict[str, np.ndarray]]
     kind="exact",
     title="Second moments of the five initialisations",
     statement="All five laws have mean 0 and variance 1/dim, so the pre-activation variance is 1.",
-    published="variance 1/dim",
+    published="the scales of five laws (Appendix E.1), 'such that the variance entering each neuron is 1' (Section 6)",
 )
 class Initialisations(Trial):
     """Sampled weights of every law and layer: variance times fan-in and kurtosis, against exact moments."""

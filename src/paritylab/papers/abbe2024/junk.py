@@ -39,7 +39,8 @@ VARIANCES = {"hidden weights": 1 / INPUTS, "biases": 1.0, "output weights": 1 / 
     title="Junk flow under the correlation loss is pure Gaussian diffusion",
     statement="""For the correlation loss the random-label population gradient vanishes, so psi^t = psi^0 + sqrt(t)
     gamma tau H.""",
-    published="zero drift",
+    published=""""Since for the correlation loss Gamma_r(theta) = 0, the junk flow just adds independent Gaussian
+    noise" (Appendix B.1)""",
 )
 class JunkFlow(Trial):
     """The gradient on random labels under the correlation loss, and the variances of weights that follow it."""
@@ -167,7 +168,7 @@ NEURONS = {"hinge": Neuron(cube(D), alignment_gap, random_gradient),
     kind="theory",
     title="Total variation between true and junk dynamics",
     statement="TV(theta^T, psi^T) <= (1/(2 tau)) sum_t sqrt(GAL(psi^t)).",
-    published="lower estimate <= bound",
+    published="the inequality (Equation 49)",
 )
 class Lemma3Tv(Trial):
     """A ReLU neuron trained on the parity beside one trained on random labels: how far apart their laws are."""

@@ -38,7 +38,7 @@ class Exact(Trial):
     kind="exact",
     title="Parity of a product of sign vectors",
     statement="prod_j x_j w_j = (-1)^((d - w.x)/2) for all sign vectors.",
-    published="equality",
+    published="the equality (Equation 11)",
 )
 class Eq11Identity(Exact):
     """prod_j x_j w_j and (-1)^((d - w.x)/2) for all pairs of sign vectors."""
@@ -92,7 +92,7 @@ BIASES = [Fraction(text) for text in ("-3", "-2", "-1.5", "-1", "-0.3", "0", "0.
     kind="exact",
     title="Closed form of Delta_{d,b}",
     statement="Delta_{d,b} = (-1)^(d+c) 2^-d (d C(d-2,c-2) - d C(d-2,c-1) + b C(d-1,c-1)), c = ceil((d-b)/2).",
-    published="equality",
+    published="the equality (Lemma 1)",
 )
 class Lemma1(Exact):
     """Lemma 1 against the sum over the binomial law, both in rationals."""
@@ -144,7 +144,8 @@ CLOSE = {0: 78, 1: 27}
     title="Size of Delta at the recommended bias",
     statement="""With b=0 for even d and b=-1 for odd d, 1/(3 sqrt d) <= |Delta| <= 1/sqrt d; other biases can make it
     vanish (b=0 with odd d gives 0).""",
-    published="sqrt(d)|Delta| in [0.399, 0.708], tending to 0.3989",
+    published="""1/(3 sqrt d) <= |Delta| <= 1/sqrt d (Equation 26). (Computed here: sqrt(d)|Delta| lies in [0.399,
+    0.708] and tends to 0.3989.)""",
 )
 class Cor3(Exact):
     """sqrt(d) |Delta| at the recommended bias, from exact integers."""
@@ -229,8 +230,9 @@ Got = tuple[list[dict[str, np.ndarray]], list[dict[str, np.ndarray]]]
     title="Exponential alignment bound for Gaussian weights",
     statement="""Per-coordinate alignments are alternating binomial sums of the Gaussian orthant and ReLU kernels, E_k
     (-1)^k K(rho(k)), and decay like exp(-C d).""",
-    published="""alpha=1, beta=0: K_step 3.2e-5 (d=11), 2.0e-8 (d=21), 9.4e-21 (d=61), zero for even d; K_relu 2.0e-6
-    (d=10), 4.6e-10 (d=20), zero for odd d""",
+    published="""GAL <= P C' exp(-C d) (Equation 9), constants not given. (Computed here, alpha=1 and beta=0: K_step
+    3.2e-5 at d=11, 2.0e-8 at d=21, 9.4e-21 at d=61, zero for even d; K_relu 2.0e-6 at d=10, 4.6e-10 at d=20, zero for
+    odd d.)""",
 )
 class Prop1(Trial):
     """Alternating sums of the kernels of Gaussian units, and whole alignments of Gaussian networks, against d."""

@@ -33,7 +33,7 @@ Accuracy = Mapping[tuple[int, float], np.ndarray]
     kind="empirical",
     title="Where does learnability break as a function of sigma and d?",
     statement="""Between sigma = O(1/d) (works) and constant sigma (fails) a critical sigma*(d) should be visible.""",
-    published="sigma* decreases with d (open problem, no published value)",
+    published="no value: 'We leave [...] the investigation of a potential threshold to future work' (Section 1)",
 )
 class OpenThreshold(Trial):
     """The perturbation at which a two-layer network's accuracy falls to 0.75, against the dimension."""
@@ -201,7 +201,7 @@ NETWORKS = {
     kind="empirical",
     title="Does initial alignment predict learnability for other widths and depths?",
     statement="Alignment at initialisation should rank configurations by success beyond the two-layer ReLU case.",
-    published="positive rank correlation",
+    published="no value: an open question of the summary note",
 )
 class OpenGalPredicts(Trial):
     """The hinge alignment at initialisation beside the accuracy after training, over many networks and laws."""

@@ -27,7 +27,7 @@ KINKED = ("zigzag", "infinite-zigzag")
     statement="""Each special activation takes the parity value on w_S.x with w_S = sum of e_i over S: k-zigzag and the
     degree-k polynomial through the k+1 points (k-2j, (-1)^j), the triangle wave and the sinusoid for every k with a
     k-dependent shift.""",
-    published="sigma(w_S.x) = chi_S(x) on all 2^k patterns",
+    published="'Then, sigma(w_S.x) = chi_S(x)' (Section D.1.2).",
 )
 class Fig18(Trial):
     """sigma(w_S.x) against the parity of S on all inputs, and sigma' against differences of sigma."""

@@ -33,7 +33,8 @@ LEVELS = (0.49, 0.48, 0.46, 0.43, 0.4, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1, 0.05, 0.
     title="Disjoint-PolyNet, population gradient descent shows a plateau then a drop",
     statement="""Small-step descent on the exact population gradient of the correlation loss keeps the disjoint-PolyNet
     near chance for most of the time and then reaches zero error quickly.""",
-    published="Error stays above 0.4 for most of the time, then falls to 0.",
+    published="""'the phase of learning with near-trivial accuracy is much longer than the subsequent period until
+    perfect accuracy' (Appendix B.3.1).""",
 )
 class Fig5Left(Trial):
     """When descent on the exact gradient first has errors below 0.49 and below 1e-3, from Gaussian weights."""
@@ -78,7 +79,8 @@ def descended(seed: int, block: int, rate: float, seeds: int) -> dict[str, Any]:
     title="Disjoint-PolyNet, batch-1 SGD at constant rate",
     statement="""Online SGD with a single example per step and constant learning rate also solves the disjoint parity
     after a plateau.""",
-    published="Noisy curve: long stretch near 50% error, then descent towards 0.",
+    published="""'a run of SGD with batch size 1 [...] with a constant learning rate schedule' (Figure 5, caption); the
+    curve has no numbers in the text.""",
 )
 class Fig5Right(Trial):
     """Error curves of online SGD with one example a step and a constant rate, from Gaussian weights."""
@@ -149,7 +151,8 @@ class Adaptive:
     title="Adaptive-rate SGD solves the disjoint parity at any batch size",
     statement="""With lr eta_i = 1/(2 sqrt(2 T log(2nT/delta)) prod_{l != i} ||w_l||_1) the disjoint-PolyNet reaches
     error epsilon within T of order (3n'-2)^(2k-1) steps up to logs, for B >= 1.""",
-    published="error <= epsilon with probability >= 1-delta given positive product; |w_{i,j}| <= 3/2 for irrelevant j",
+    published="""error <= epsilon with probability 1/2 over starts and 1 - delta over samples (Theorem 13); |w_ij| <=
+    3/2 for irrelevant j (Claim 14).""",
 )
 class Thm8AdaptiveSgd(Trial):
     """Errors after the theorem's number of steps at its adaptive rates, from random signs, and irrelevant weights."""

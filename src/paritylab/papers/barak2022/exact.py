@@ -38,8 +38,8 @@ class Enumerated(Trial):
     title="Fourier coefficients of majority",
     statement="""For odd n and |S|=k: zero for even k; for odd k, (-1)^((k-1)/2) C((n-1)/2,(k-1)/2)/C(n-1,k-1) * 2^(1-n)
     C(n-1,(n-1)/2). The level weight C(n,k) xi_k^2 is of order k^(-3/2), and |xi_{k+1}/xi_{k-1}| = (k-1)/(n-k).""",
-    published="""C(n,k) xi_k^2 k^(3/2) between 0.51 (= (2/pi)^1.5) and 0.64; the printed exponent -2/3 is not bounded
-    below""",
+    published="""C(n, k) MAJ(S)^2 of order k^(-2/3) for odd k, 0 for even k (Lemma 1); C(n, k) xi_k^2 k^(3/2) lies
+    between 0.51 = (2/pi)^1.5 and 0.64 (computed here).""",
 )
 class Lemma1Majority(Enumerated):
     """The closed form against enumeration, the weights of its levels, and the ratio of consecutive coefficients."""
@@ -101,7 +101,7 @@ def draw_weights(rows: Sequence[Mapping[str, Any]]) -> plots.Figure:
     title="Exact population gradients at sign initialisation",
     statement="""At f=0 with hinge loss and |b|<1, n odd, k even: g_{i,j} = -(1/2) u xi_{k-1} chi_{S minus j}(w) for j
     in S, -(1/2) u xi_{k+1} chi_{S plus j}(w) for j outside S, and the bias gradient is 0.""",
-    published="equality",
+    published="The three equalities of Lemma 2.",
 )
 class Lemma2Gradients(Enumerated):
     """The hinge loss's gradient by enumeration at f = 0 and sign weights, against the closed form."""
@@ -164,7 +164,8 @@ NOISES = (0.0, 0.1, 0.3, 0.49)
     title="Label noise multiplies every population correlation by 1-2p",
     statement="""With labels flipped with probability p the population gradient of the correlation loss is the clean one
     times (1-2p), so a gap gamma becomes (1-2p) gamma.""",
-    published="ratio exactly 1-2p",
+    published="""E[y f(x)] is multiplied by epsilon (Appendix C.6), with labels flipped at rate 1/2 - epsilon (text) or
+    epsilon = 1 - 2p (Figure 16, caption); the factor is 1 - 2p (computed here).""",
 )
 class C6NoiseScaling(Enumerated):
     """E y df/dw over inputs and flips, against (1 - 2p) times that without flips."""
@@ -231,7 +232,8 @@ UNITS = {"ReLU": relu_slopes, "sinusoid": sinusoid_slopes, "PolyNet": polynet_sl
     title="Layer-wise population gradient of a z^2 layer vanishes for k > 2",
     statement="""The population correlation gradient of a single quadratic neuron with a k-parity is identically zero
     when k > 2, but becomes non-zero once a further quadratic layer sits on top.""",
-    published="zero versus non-zero",
+    published="""'With layer-by-layer training, this gradient contains no information'; 'the presence of downstream
+    layers removes this barrier' (Appendix C.7).""",
 )
 class C7ZeroGradient(Enumerated):
     """Population gradients of one quadratic unit, and of the first layer of two, for degrees above 2."""

@@ -46,8 +46,8 @@ class FiniteSample(Trial):
     statement="""Same network and algorithm, only the sample size m changes: plenty of data gives simultaneous train
     and test success, too little gives pure memorisation, and in between test accuracy jumps to 100% long after the
     training set is fitted.""",
-    published="""Largest m: no gap; intermediate m: train accuracy 100% early, test accuracy 100% one or more orders of
-    magnitude later; smallest m: test stays near 50%.""",
+    published="""'a large gap between the time to zero train error vs. zero test error' in the two center panels (Figure
+    4, caption); no numbers.""",
 )
 class Fig4Right(FiniteSample):
     """The first steps with all of the training sample right and with 99 % of test inputs right, for samples of m."""
@@ -96,8 +96,9 @@ class Fig4Right(FiniteSample):
     kind="empirical",
     title="Sample size and weight decay trade off",
     statement="More weight decay lets smaller samples generalise, up to the point where training itself breaks down.",
-    published="""Left columns: no generalisation gap; right columns with small lambda: memorisation; middle: grokking;
-    bottom rows: no training.""",
+    published="""'larger lambda improves generalization, but can cause optimization to fail (bottom row)'; 'When m is
+    sufficiently large [...], generalization error is negligible. When m is too small, the model fails to train' (Figure
+    15, caption); no numbers.""",
 )
 class Fig15(FiniteSample):
     """The smallest sample that generalises with and without weight decay, and training under the largest decay."""

@@ -33,7 +33,8 @@ Found = tuple[list[tuple[Records, Any]], list[dict[str, np.ndarray]]]
     title="A 55% classifier suffices to recover S",
     statement="""Given query access to a classifier with accuracy above 1/2 + eps on the parity, large Fourier
     coefficients (Goldreich-Levin) return S.""",
-    published="largest coefficient is S",
+    published="""'given a classifier which achieves 1/2 + epsilon accuracy [...] outputs S with high probability'
+    (Appendix D.2).""",
 )
 class D2WeakToStrong(Trial):
     """Networks too narrow for the parity: the largest coefficient of size 3 of a 55 % classifier is at S.

@@ -29,8 +29,8 @@ from paritylab.theory.leaky import Leaky
     title="Without the leak the same first step carries no usable signal",
     statement="""On purely uniform inputs the first-step relevant gradients are of order n^(-(k-1)/2), so the same
     network and budget stays at chance.""",
-    published="""error about 0.5; sqrt(n)|E[x_j f sigma']| for j in A: 0.26 with the leak, 1.2e-4 (k=3) and 3.7e-6 (k=5)
-    without, n=101""",
+    published="""a large gradient on A with the leak (Section 4); means of sqrt(n)|E[x_j f sigma']|, j in A, n=101: 0.26
+    with the leak, 1.6e-4 (k=3) and 3.3e-6 (k=5) without (computed here)""",
 )
 class UniformContrast(Trial):
     """Exact relevant gradients of the first step with and without the leak; then the same network trained without."""
@@ -159,9 +159,9 @@ DEPTHS = {"depth 2, z^2, width 10": MLP(10, "power:2"), "depth 2, z^2, width 100
     where="Section 5 (open questions)",
     kind="empirical",
     title="Depth-three against depth-two",
-    statement="""Asks for distributions learnable at depth three but not two; the deep quadratic networks of barak2022
-    C.7 give a testable candidate (k=4 with z^2 activations).""",
-    published="depth 2 with z^2 fails, depth 3 succeeds; ReLU learns at both depths",
+    statement="""The paper asks for distributions that are learned at depth three and not at two. A candidate is the
+    parity of degree 4, which the deep quadratic networks of barak2022 C.7 learn: no network of depth two may.""",
+    published="no published value; a quadratic network of depth 2 is a polynomial of degree 2 (computed here)",
 )
 class OpenDepth(Trial):
     """Quadratic networks with one and with two hidden layers on a parity of degree 4; ReLU networks beside them."""

@@ -44,7 +44,7 @@ from paritylab.theory.leaky import flow as leaky_flow
     title="Good neurons realise every bump psi_r",
     statement="""For each r in {-k,...,k} step 2 the rescaled post-step neuron approximates relu(-sign(r) z + |r|), z =
     sqrt(n) sum_A x, within eps with probability at least eps/(8 k^2) over u (and eps/(112 k^2.5) over w and u).""",
-    published="shares above the bounds",
+    published="probabilities of at least eps/(8 k^2) (Lemma 8) and eps/(112 k^2.5) (Lemma 9)",
 )
 class Lemma89(Trial):
     """How many units are within eps of psi_r after the first step: among good ones, and among all; for every r."""
@@ -137,8 +137,9 @@ def draw_bumps(data: Sequence[dict[str, Any]], n: int) -> plots.Figure:
     kind="theory",
     title="A low-norm separator on the learned features exists",
     statement="After the first step some u* with ||u*|| <= B k^5/sqrt q separates with margin 1.",
-    published="""unique solution: |c_r| = 2 for |r| < k and 1.5 (k = 3 mod 4) or 0.5 (k = 1 mod 4) at |r| = k, sign
-    -(-1)^((k-r)/2); the printed weights 1, 2, 2.5 do not reproduce the parity""",
+    published="""v_r = 1 at |r| = k, 2.5 at |r| = 1, 2 between (proof of Lemma 10), which do not reproduce the parity;
+    the only weights that do: 2 for |r| < k and 1.5 (k = 3 mod 4) or 0.5 (k = 1 mod 4) at |r| = k, of sign
+    -(-1)^((k-r)/2) (computed here)""",
 )
 class Lemma10(Trial):
     """The weights of the bumps that make the parity, and the smallest separators on features after the exact step."""

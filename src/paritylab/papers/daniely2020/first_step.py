@@ -31,7 +31,7 @@ from paritylab.theory.leaky import Leaky
     title="Uniform-part gradients of irrelevant coordinates are tiny",
     statement="""Over random w, |E_x x_j f 1[w.x+b>0]| exceeds c/sqrt(C(n-1,k)) with probability at most 1/c; a union
     bound covers all irrelevant coordinates and the bias.""",
-    published="bound holds",
+    published="probabilities of at most 1/c (Lemmas 3 and 4)",
 )
 class Lemma3(Exact):
     """How often gradients of the uniform half exceed c / sqrt(C(n-1, k)) over random w: off A, the bias, any."""
@@ -100,7 +100,7 @@ def draw_tails(tails: dict[str, Series], n: int) -> plots.Figure:
     title="Zero gradient on the equal-bits half for balanced neurons",
     statement="""If the entries of w on A sum to zero the D2 gradients of irrelevant coordinates and of the bias are
     exactly 0. For odd k such a neuron has a zero entry on A, so the uniform half contributes exactly 0 as well.""",
-    published="0",
+    published="0 (Lemma 5)",
 )
 class Lemma5(Exact):
     """Gradients of units whose w sums to 0 over A, by enumeration, on both halves; others for comparison."""
@@ -162,7 +162,7 @@ def draw_sizes(shown: Mapping[str, Floats]) -> plots.Figure:
     kind="theory",
     title="Activation derivative nearly independent of the relevant bits",
     statement="|E[h sigma'] - E[h] phi(w,b)| <= C k/sqrt|J| for h depending on A only.",
-    published="error decays like n^-1/2; E[h] = 1/2 under D_A (not 1)",
+    published="C k / sqrt|J| (Lemma 6); E[h] = 1/2 under D_A, not the 1 of Lemma 7's proof (computed here)",
 )
 class Lemma6(Exact):
     """E[h sigma'] - E[h] phi for h = sqrt(n) x_j f, largest over j and random w, against n."""
@@ -219,8 +219,8 @@ class Lemma6(Exact):
     title="A constant share of neurons becomes good after one step",
     statement="""With probability at least 1/(14 sqrt k) a neuron ends with relevant weights alpha u/sqrt n + O(1),
     irrelevant weights O(1/n) and an almost unchanged bias.""",
-    published="""share of good neurons 0.257 (k=3), 0.205 (k=5), 0.181 (k=7); alpha in [0.25, 0.28]; irrelevant weights
-    and bias change exactly 0 for good neurons""",
+    published="""at least 1/(14 sqrt k) of the neurons, alpha in [1/4, 1] (Lemma 7); shares of 0.259 (k=3), 0.210 (k=5),
+    0.180 (k=7), alpha 0.25 to 0.28, irrelevant weights and the bias's change 0 (computed here)""",
 )
 class Lemma7(Exact):
     """How many units are good, and what the exact first step makes of them."""
@@ -293,7 +293,7 @@ def lowest(count: int, total: int, confidence: float = 0.99) -> float:
 
 
 @plots.styled
-def draw_good(data: Sequence[dict[str, Any]]) -> plots.Figure:
+def draw_good(data: Sequence[dict[str, Any]], ends: Sequence[float] = (1 / 8, 1 / 2)) -> plots.Figure:
     """Shares beside the exact ones and the lemma's bound; alpha beside its range."""
     figure = plots.blank(2.2)
     shares, alphas = figure.subplots(1, 2)
@@ -309,7 +309,7 @@ def draw_good(data: Sequence[dict[str, Any]]) -> plots.Figure:
     shares.plot(degrees, exact, color=plots.GREY, linewidth=0.8, label="exact")
     shares.plot(degrees, bound, color=plots.GREY, linestyle="dotted", label="Lemma 7")
     shares.set(xlabel="k", ylabel="share of good units", ylim=(0, 0.3), xticks=degrees)
-    for end in (1 / 8, 1 / 2):
+    for end in ends:
         alphas.axhline(end, color=plots.GREY, linestyle="dotted")
     alphas.set(xlabel="k", ylabel="$\\alpha$ of good units", ylim=(0, 0.55), xticks=degrees)
     figure.legend(*shares.get_legend_handles_labels(), loc="outside upper center", ncols=3)
@@ -325,7 +325,7 @@ def draw_good(data: Sequence[dict[str, Any]]) -> plots.Figure:
     kind="exact",
     title="Output weights are small after the first step",
     statement="|u_i^(1)| <= k/sqrt n for every neuron.",
-    published="max |u^(1)| sqrt(n)/k about 0.22-0.26",
+    published="|u^(1)| <= k/sqrt(n) (Lemma 12); at most 0.26 of it (computed here)",
 )
 class Lemma12(Exact):
     """|u| sqrt(n) / k after the first step, exactly, over random units."""

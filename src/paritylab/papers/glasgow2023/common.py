@@ -87,6 +87,14 @@ def exponent(d: Sequence[float], values: Sequence[Floats], divisors: Floats | No
     return round(float(slopes[0]), 12), (round(float(low), 12), round(float(high), 12))
 
 
+def ratio_of_means(one: Floats, other: Floats) -> float:
+    return float(np.mean(one) / np.mean(other))
+
+
+def ratio_of_medians(one: Floats, other: Floats) -> float:
+    return float(np.median(one) / np.median(other))
+
+
 @plots.styled
 def strip_plot(groups: Mapping[str, Any], ylabel: str, lines: Mapping[str, float], log: bool = True) -> Figure:
     """Every value of each group as a circle, beside bounds drawn as lines."""

@@ -41,7 +41,7 @@ def trained(neurons: Neurons, generator: np.random.Generator, steps: int) -> Neu
     statement="""-w_sig.grad = (sqrt2/4)|a| P(|w.xi| <= sqrt2 ||w_sig||) ||w_sig||; -w_opp.grad has the opposite sign
     with ||w_opp||; -w_perp.grad = +-(1/4)|a| E[1(|w.xi| between sqrt2||w_sig|| and sqrt2||w_opp||)|w.xi|], positive if
     ||w_opp|| > ||w_sig||; coordinate version for i >= 3 with intervals sqrt2||.|| -+ |w_i|.""",
-    published="equality",
+    published="equalities (Lemma C.4)",
 )
 class LemmaC4(Trial):
     """Both sides of B1-B4 at random neurons."""
@@ -67,14 +67,16 @@ class LemmaC4(Trial):
     def judge(self, got: None) -> Findings:
         sides = self.sides()
         checks = [self.deviation(float(np.abs(left - right).max()), item=name) for name, (left, right) in sides.items()]
-        rows = [{"d": d, "item": name, "deviation": float(np.abs(left - right).max()),
-                 "largest": float(np.abs(left).max())}
-                for d, items in self.by_d().items() for name, (left, right) in items.items()]
         left, right = sides["B4"]
         numbers = {"deviation of B4 with the sign as printed": float(np.abs(left + right).max())}
         note = ("B4 is taken as the coordinates of B3, which it sums to: intervals of w_sig minus those of w_opp. "
                 "The paper prints the difference the other way round.")
-        return Findings(checks, rows, numbers, note)
+        return Findings(checks, self.rows(), numbers, note)
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [{"d": d, "item": name, "deviation": float(np.abs(left - right).max()),
+                 "largest": float(np.abs(left).max())}
+                for d, items in self.by_d().items() for name, (left, right) in items.items()]
 
     def draw(self, got: None) -> plots.Figure:
         return sides_plot(self.sides())
@@ -109,7 +111,7 @@ INEQUALITIES = ("C.2 by a", "C.2 by w", "C.3, factor 2 log d", "C.5, mean", "C.5
     title="Distance between true and linearised gradients",
     statement="""|grad_a L0 - grad_a L| <= 2||w|| E||a w|| and ||grad_w L0 - grad_w L|| <= 2|a| E||a w||; coordinatewise
     the bound is much smaller when the coordinate carries little mass.""",
-    published="inequalities hold",
+    published="inequalities (Lemmas C.2, C.3, C.5)",
 )
 class LemmaC2(Trial):
     """Every inequality of Lemmas C.2, C.3 and C.5 as left side over right side, over networks fresh and trained."""
@@ -138,12 +140,14 @@ class LemmaC2(Trial):
         checks = [self.ratio(float(max(found[name])), inequality=name) for name in INEQUALITIES if name != PRINTED]
         numbers = {"C.5 as printed where the flipped input is 1 or 2: largest left side / right side":
                    float(max(found[PRINTED]))}
-        rows = [{"width": width, "theta": theta, "network": number, "steps": int(each["steps"][number]),
-                 **{name: float(each[name][number]) for name in INEQUALITIES}}
-                for (width, theta), each in zip(self.points, got, strict=True) for number in range(self.networks)]
         note = ("C.5's second line is printed of l' and all inputs. A flip of input 1 or 2 changes the label, so there "
                 "it holds of l' - l0', which is what the proof of C.3 needs; for inputs from 3 on both are the same.")
-        return Findings(checks, rows, numbers, note)
+        return Findings(checks, self.rows(got), numbers, note)
+
+    def rows(self, got: list[dict[str, Floats]]) -> list[dict[str, Any]]:
+        return [{"width": width, "theta": theta, "network": number, "steps": int(each["steps"][number]),
+                 **{name: float(each[name][number]) for name in INEQUALITIES}}
+                for (width, theta), each in zip(self.points, got, strict=True) for number in range(self.networks)]
 
     def draw(self, got: list[dict[str, Floats]]) -> plots.Figure:
         return ratios_plot({name: values for name, values in self.found(got).items() if name != PRINTED})
@@ -212,7 +216,8 @@ def ratios_plot(found: dict[str, Floats]) -> plots.Figure:
     title="Minibatch gradients concentrate",
     statement="""With m >= d log^2 d the batch gradient of every neuron is within d log^2(d) a^2/m of the population one
     in squared norm (log^2(d) a^2/m per coordinate).""",
-    published="norm error scales like sqrt(d/m)",
+    published="""squared errors of at most d log^2(d) a^2 / m, and log^2(d) a^2 / m for a coordinate, with probability
+    1 - d^(-omega(1)) (Lemma B.12)""",
 )
 class LemmaB12(Trial):
     """Squared distances of batch gradients from the population's, over the lemma's bound."""

@@ -53,8 +53,8 @@ def second_phase(phases: Phases, run: int) -> slice:
     title="Phase 2: smallest margin grows fastest and margins balance",
     statement="""The weakest cluster margin grows at rate 2 tau g_max and the strongest at 2 tau g_min with
     tau = sqrt2/4 and g = |l'(mu)|, so margins grow and equalise.""",
-    published="""gamma_max/gamma_min from about 1.5 to below 1.1; e.g. 0.263/0.385 at t=120 and 2.78/2.93 at t=200
-    (theta=eta=0.1, d=64)""",
+    published="""rates 2 tau g_max and 2 tau g_min, tau = sqrt2/4 (Lemma 4.4); gamma_max/gamma_min from about 1.5 to
+    below 1.1, such as 0.263/0.385 at step 120 and 2.78/2.93 at step 200, theta=eta=0.1, d=64 (computed here)""",
 )
 class Phase2Margins(MarginRuns):
     """The weakest margin grows at the rate 2 tau g_max, and the margins become equal."""
@@ -122,7 +122,8 @@ def margins_plot(made: dict[str, Phases]) -> plots.Figure:
     title="Signal-heavy condition persists",
     statement="""Once most mass sits in neurons with exp(6H)||w_perp|| + ||w_opp|| <= zeta ||w_sig||, and the remaining
     mass is below zeta times the smallest margin, this stays true.""",
-    published="relaxed zeta decreases through phase 2",
+    published="""zeta grows at most by the factor 1 + 10 eta zeta H in a step, zeta < exp(-10 H) (Definition 4.2, Lemma
+    4.4); with 1 for exp(6H) zeta falls through phase 2 (computed here)""",
 )
 class Def42SignalHeavy(MarginRuns):
     """The smallest zeta of Definition 4.2 (relaxed: 1 in place of exp(6H)), and the mass outside the heavy set.
@@ -211,7 +212,8 @@ def heaviness_plot(made: dict[str, Phases]) -> plots.Figure:
     title="Freezing the second layer loses the exponential feedback",
     statement="""If output weights are fixed in size the signal grows only linearly after phase 1, at a rate non-signal
     neurons can match, so the ratio between them is not maintained.""",
-    published="joint: median |w_sig| 1.89 and gamma_min 2.8 at t=200; frozen: 0.56 and 0.017 (d=64, m=2048)",
+    published="""a linear rate if frozen, exponential growth if both layers are trained (Remark 4.3); at step 200, d=64,
+    m=2048: median |w_sig| 1.89 and gamma_min 2.8, frozen 0.56 and 0.017 (computed here)""",
 )
 class Remark43Frozen(Trial):
     """Growth of the signal and of the margin with both layers trained, and with the second one frozen."""
@@ -242,39 +244,63 @@ class Remark43Frozen(Trial):
         made = dict(zip(self.points, got, strict=True))
         return {name: made[m, name] for name in ("joint", "frozen")}
 
-    def judge(self, got: list[Phases]) -> Findings:
-        large, small = self.both(got, max(self.m)), self.both(got, min(self.m))
-        joint, frozen = large.values()
+    def fits(self, got: list[Phases]) -> tuple[Floats, Floats]:
+        """(runs, 2): R^2 of a line and of an exponential, with both layers trained and with the second one frozen."""
+        joint, frozen = self.both(got, max(self.m)).values()
         at = joint["steps"]
         window = np.flatnonzero((at >= 100) & (at <= 200))
-        joints = [fit_both(at, joint["sig"][run], unsaturated(joint, run, window)) for run in range(self.seeds)]
-        frozens = [fit_both(at, frozen["sig"][run], window) for run in range(self.seeds)]
-        linear, exponential = np.array(frozens).T
-        point = int(np.flatnonzero(at == 200)[0])
-        least = {name: float(np.median(phases["margins"][:, point].min(1))) for name, phases in large.items()}
-        share = {name: (phases["rest2"] / phases["size2"])[:, -1] for name, phases in small.items()}
+        return (np.array([fit_both(at, joint["sig"][run], unsaturated(joint, run, window))
+                          for run in range(self.seeds)]),
+                np.array([fit_both(at, frozen["sig"][run], window) for run in range(self.seeds)]))
+
+    def least(self, got: list[Phases]) -> dict[str, Floats]:
+        """The smallest margin of each run at step 200, for each kind of training."""
+        large = self.both(got, max(self.m))
+        return {name: phases["margins"][:, at_step(phases, 200)].min(1) for name, phases in large.items()}
+
+    def shares(self, got: list[Phases]) -> dict[str, Floats]:
+        """The share of mass that is not signal at the end, with the smallest batches."""
+        return {name: (phases["rest2"] / phases["size2"])[:, -1]
+                for name, phases in self.both(got, min(self.m)).items()}
+
+    def judge(self, got: list[Phases]) -> Findings:
+        joints, frozens = self.fits(got)
+        linear, exponential = frozens.T
+        least = {name: float(np.median(values)) for name, values in self.least(got).items()}
+        share = self.shares(got)
         checks = [
-            self.exponential(bool(np.median([fit[1] - fit[0] for fit in joints]) > 0),
-                             float(np.median([fit[1] for fit in joints]))),
+            self.exponential(bool(np.median(joints[:, 1] - joints[:, 0]) > 0), float(np.median(joints[:, 1]))),
             self.linear(float(np.median(linear))),
             self.beats(bool(np.median(linear - exponential) > 0), float(np.median(exponential))),
             self.margin(least["joint"] / least["frozen"]),
             self.mass(float(np.mean(share["frozen"] > share["joint"]))),
         ]
-        numbers = {f"median |w_sig| at step 200, {name}": float(np.median(phases["sig"][:, point]))
+        return Findings(checks, self.rows(got), self.numbers(got))
+
+    def numbers(self, got: list[Phases]) -> dict[str, float]:
+        large = self.both(got, max(self.m))
+        numbers = {f"median |w_sig| at step 200, {name}": float(np.median(phases["sig"][:, at_step(phases, 200)]))
                    for name, phases in large.items()}
-        numbers |= {f"gamma_min at step 200, {name}": value for name, value in least.items()}
-        numbers |= {f"non-signal share at T, m = d/2, {name}": float(np.median(values))
-                    for name, values in share.items()}
-        rows = [{"m": m, "layer": name, "run": run, "step": int(at[i]), "sig": float(phases["sig"][run][i]),
-                 "gamma_min": float(phases["margins"][run][i].min()), "accuracy": float(phases["accuracy"][run][i]),
+        numbers |= {f"gamma_min at step 200, {name}": float(np.median(values))
+                    for name, values in self.least(got).items()}
+        return numbers | {f"non-signal share at T, m = d/2, {name}": float(np.median(values))
+                          for name, values in self.shares(got).items()}
+
+    def rows(self, got: list[Phases]) -> list[dict[str, Any]]:
+        return [{"m": m, "layer": name, "run": run, "step": int(phases["steps"][i]),
+                 "sig": float(phases["sig"][run][i]), "gamma_min": float(phases["margins"][run][i].min()),
+                 "accuracy": float(phases["accuracy"][run][i]),
                  "nonsignal_share": float(phases["rest2"][run][i] / phases["size2"][run][i])}
                 for (m, name), phases in zip(self.points, got, strict=True) for run in range(self.seeds)
-                for i in range(0, len(at), 2)]
-        return Findings(checks, rows, numbers)
+                for i in range(0, len(phases["steps"]), 2)]
 
     def draw(self, got: list[Phases]) -> plots.Figure:
         return frozen_plot(**self.both(got, max(self.m)))
+
+
+def at_step(phases: Phases, step: int) -> int:
+    """The place of a step among the records."""
+    return int(np.flatnonzero(phases["steps"] == step)[0])
 
 
 def unsaturated(phases: Phases, run: int, window: Any) -> Any:
