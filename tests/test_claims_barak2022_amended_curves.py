@@ -205,9 +205,9 @@ def test_gaps_are_compared_with_those_of_majority():
 
     def judged(weights) -> dict[str, str]:
         traced = curve(np.full((60, 3), 0.5), [{"w": weights, "b": bias}])
-        return results(trial.judge(traced).checks)
+        return results(trial.judge([traced, traced]).checks)["sin(z)"]
 
-    assert Neuron(trial.unit)
-    assert judged(start) == {"": HOLDS}
-    assert judged(np.where(np.arange(15)[:, None] < 4, 3, 1) * start) == {"": CONTRADICTED}  # more than majority's
-    assert judged(start[:, :1] * np.ones((1, 3, 1, 1))) == {"": CONTRADICTED}  # not amplified
+    assert all(Neuron(trial.spec(unit)) for unit in trial.units)
+    assert judged(start) == HOLDS
+    assert judged(np.where(np.arange(15)[:, None] < 4, 3, 1) * start) == CONTRADICTED  # more than majority's
+    assert judged(start[:, :1] * np.ones((1, 3, 1, 1))) == CONTRADICTED  # not amplified
