@@ -109,7 +109,7 @@ def test_errors_lower_the_dimension():
 
 def test_a_crossing_is_the_last_and_is_missing_where_there_is_none():
     logs = np.log([1.0, 2.0, 4.0, 8.0])
-    assert math.isclose(crossing(logs, np.array([0.8, 0.5, 1.0, 1.0])), 2 * math.sqrt(2))
+    assert math.isclose(crossing(logs, np.array([0.95, 0.8, 1.0, 1.0])), 2 * math.sqrt(2))
     assert math.isnan(crossing(logs, np.ones(4)))
     assert math.isnan(crossing(logs, np.full(4, 0.5)))
 

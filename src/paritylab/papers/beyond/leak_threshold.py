@@ -23,8 +23,8 @@ from paritylab.theory.leaky import Layer, Leaky
 FITTED = TEST = 4000
 WIDTH = 15
 """Pairs of units over sqrt(n): units other than the good ones bend for a share of output weights that falls as that."""
-LEVEL = 0.75
-"""A critical leak is where the accuracy on uniform inputs passes this."""
+LEVEL = 0.9
+"""A critical leak is where the accuracy on uniform inputs passes this: above 3/4, which -sign(z) has at k = 3."""
 Row = dict[str, Any]
 
 
@@ -51,7 +51,7 @@ class Point:
     published="p = 1/2 alone",
 )
 class LeakThreshold(Trial):
-    """Accuracy on uniform inputs after one step and a ridge fit, along log grids of p; where it passes 3/4."""
+    """Accuracy on uniform inputs after one step and a ridge fit, along log grids of p; where it passes 0.9."""
 
     k = size(quick=[3], full=[3, 5])
     exact_n = size(quick=[31, 101], full=[31, 101, 301, 901], label="n, exact step")
@@ -69,7 +69,7 @@ class LeakThreshold(Trial):
         """Leaks around 0.1 n^(-1/2) at rate 1 with the exact step, around sqrt(n/N) at rate 1/(2p) with N samples."""
         if not samples:
             return [Point(n, k, leak, 0, 1.0) for leak in np.geomspace(0.01, 0.5, self.points) / math.sqrt(n)]
-        leaks = np.geomspace(0.4, 2.5, self.points) * math.sqrt(n / samples)
+        leaks = np.geomspace(0.5, 3.5, self.points) * math.sqrt(n / samples)
         return [Point(n, k, leak, samples, 0.5 / leak) for leak in leaks if leak <= 0.5]
 
     def curves(self, k: int) -> dict[str, list[list[Point]]]:
@@ -128,7 +128,7 @@ def fitted(sizes: Sequence[float], critical: Sequence[Floats]) -> tuple[float | 
 def crossing(logs: Floats, accuracy: Floats) -> float:
     """exp of where the accuracy last rises through LEVEL, along rising logs.
 
-    >>> round(crossing(np.log([1.0, 2.0, 4.0]), np.array([0.5, 0.5, 1.0])), 3)
+    >>> round(crossing(np.log([1.0, 2.0, 4.0]), np.array([0.5, 0.8, 1.0])), 3)
     2.828
     """
     below = np.flatnonzero(accuracy < LEVEL)
@@ -179,7 +179,7 @@ def draw_thresholds(curves: dict[int, dict[str, list[list[Point]]]], found: dict
                       linewidth=0.8, label=label)
         axes.axhline(LEVEL, color=plots.GREY, linestyle="dotted", linewidth=0.8)
         axes.set(xscale="log", xlabel="$p\\,\\sqrt{N/n}$", title=f"k = {k}")
-        axes.set_xticks(ticks := [0.5, 1, 2], [f"{tick:g}" for tick in ticks])
+        axes.set_xticks(ticks := [0.5, 1, 2, 3], [f"{tick:g}" for tick in ticks])
         axes.minorticks_off()
     panels[0].set_ylabel("accuracy on uniform inputs")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize=6)
