@@ -66,9 +66,9 @@ class LeakThreshold(Trial):
     by_samples = between("exponent of the critical p in N, n = 51, k = {k}", -0.65, -0.35, only=("full",))
 
     def grid(self, n: int, k: int, samples: int) -> list[Point]:
-        """Leaks around 0.1 n^(-1/2) at rate 1 with the exact step, around sqrt(n/N) at rate 1/(2p) with N samples."""
+        """Leaks around 0.2 n^(-1/2) at rate 1 with the exact step, around sqrt(n/N) at rate 1/(2p) with N samples."""
         if not samples:
-            return [Point(n, k, leak, 0, 1.0) for leak in np.geomspace(0.01, 0.5, self.points) / math.sqrt(n)]
+            return [Point(n, k, leak, 0, 1.0) for leak in np.geomspace(0.02, 2, self.points) / math.sqrt(n)]
         leaks = np.geomspace(0.5, 3.5, self.points) * math.sqrt(n / samples)
         return [Point(n, k, leak, samples, 0.5 / leak) for leak in leaks if leak <= 0.5]
 
