@@ -68,7 +68,7 @@ class LeakThreshold(Trial):
     def grid(self, n: int, k: int, samples: int) -> list[Point]:
         """Leaks around 0.2 n^(-1/2) at rate 1 with the exact step, around sqrt(n/N) at rate 1/(2p) with N samples."""
         if not samples:
-            return [Point(n, k, leak, 0, 1.0) for leak in np.geomspace(0.02, 2, self.points) / math.sqrt(n)]
+            return [Point(n, k, leak, 0, 1.0) for leak in np.geomspace(0.03, 0.8, self.points) / math.sqrt(n)]
         leaks = np.geomspace(0.5, 3.5, self.points) * math.sqrt(n / samples)
         return [Point(n, k, leak, samples, 0.5 / leak) for leak in leaks if leak <= 0.5]
 
@@ -109,7 +109,7 @@ class LeakThreshold(Trial):
         return Findings(checks, rows, numbers)
 
     def critical(self, grid: Sequence[Point], found: dict[Point, Floats]) -> Floats:
-        """Of each seed the leak at which its accuracy last passes LEVEL, interpolated in ln p; NaN if it never does."""
+        """Of each seed the leak at which its accuracy first passes LEVEL, interpolated in ln p; NaN if never."""
         leaks = np.log([point.leak for point in grid])
         return np.array([crossing(leaks, values) for values in np.stack([found[point] for point in grid], axis=1)])
 
@@ -126,15 +126,15 @@ def fitted(sizes: Sequence[float], critical: Sequence[Floats]) -> tuple[float | 
 
 
 def crossing(logs: Floats, accuracy: Floats) -> float:
-    """exp of where the accuracy last rises through LEVEL, along rising logs.
+    """exp of where the accuracy first rises through LEVEL, along rising logs; NaN if it does not, or begins above.
 
     >>> round(crossing(np.log([1.0, 2.0, 4.0]), np.array([0.5, 0.8, 1.0])), 3)
     2.828
     """
-    below = np.flatnonzero(accuracy < LEVEL)
-    if len(below) == 0 or below[-1] == len(accuracy) - 1:
+    above = np.flatnonzero(accuracy >= LEVEL)
+    if len(above) == 0 or above[0] == 0:
         return math.nan
-    i = int(below[-1])
+    i = int(above[0]) - 1
     part = (LEVEL - accuracy[i]) / (accuracy[i + 1] - accuracy[i])
     return math.exp(logs[i] + part * (logs[i + 1] - logs[i]))
 
