@@ -46,8 +46,8 @@ class Point:
     title="How weak may the leak be? As weak as the gradient is precise",
     statement="""With the exact first gradient and a rate of 1/(2p) every leak p is learned, far below n^(-(k-1)/2),
     where the uniform half's own gradient takes over; at the theorem's rate of 1 the critical p falls no faster than
-    n^(-1/2) for any k; and with N samples in the first step it is near sqrt(n/N), times a factor that grows slowly with n at the
-    widths tried.""",
+    n^(-1/2) for any k; and with N samples in the first step it is near sqrt(n/N), times a factor that
+    grows slowly with n at the widths tried.""",
     published="p = 1/2 alone",
 )
 class LeakThreshold(Trial):
