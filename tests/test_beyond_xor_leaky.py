@@ -107,9 +107,9 @@ def test_errors_lower_the_dimension():
     assert dimension_with_errors(1e9, 0.01) < 50.001
 
 
-def test_a_crossing_is_the_last_and_is_missing_where_there_is_none():
+def test_a_crossing_is_the_first_and_is_missing_where_there_is_none():
     logs = np.log([1.0, 2.0, 4.0, 8.0])
-    assert math.isclose(crossing(logs, np.array([0.8, 0.5, 1.0, 1.0])), 2 * math.sqrt(2))
+    assert math.isclose(crossing(logs, np.array([0.5, 0.8, 1.0, 0.8])), 2 * math.sqrt(2))
     assert math.isnan(crossing(logs, np.ones(4)))
     assert math.isnan(crossing(logs, np.full(4, 0.5)))
 

@@ -51,8 +51,8 @@ class Ratio(NamedTuple):
     title="The hinge loss's junk flow can raise the alignment, but by little",
     statement="""Along gradient descent on random labels (hinge loss, one ReLU neuron, N(0, 1/d) weights, no noise) the
     alignment with the full parity stays below that at the start for d to 10, at all times to 50 and all rates. It is no
-    law: normal weights that shrink, as these do, have more alignment than at the start for some d from 14 to 20, by a
-    tenth; from perturbed signs and from weights of order 1 it rises more, by a factor that hardly grows with d.""",
+    law: normal weights that shrink, as these do, have more alignment than at the start for some even d from 14 on, by a
+    tenth at most; from perturbed signs and from weights of order 1 it rises more, by a factor that grows slowly.""",
     published="no increase at t = 2 and 5, rate 1, Gaussian weights, no noise; nothing for other starts",
 )
 class HingeJunkFlow(Trial):

@@ -100,7 +100,7 @@ class SigmaStar(Trial):
             few, many = self.steps[0], self.steps[-1]
             checks.append(self.longer(*gain(drawn[Budget(wide, many)], drawn[Budget(wide, few)])))
             checks.append(self.wider(*gain(drawn[Budget(wide, many)], drawn[Budget(narrow, many)])))
-        return Findings(checks, self.rows(accuracy), numbers, "nothing is published")
+        return Findings(checks, self.rows(accuracy), numbers)
 
     def critical_values(self, accuracy: Mapping[Budget, Floats], alignments: Sequence[Mapping[str, Floats]]
                         ) -> tuple[dict[Budget, Floats], dict[Budget, Floats]]:
