@@ -25,7 +25,7 @@ def package(tmp_path, monkeypatch):
 
 
 def test_a_trial_leaves_figure_data_result_and_if_asked_evidence(package):
-    result = reproduce(FAST, Lab("quick", package / "out"), record=True)
+    result = reproduce(registry()[FAST], Lab("quick", package / "out"), record=True)
     names = {path.name for path in result.files}
     assert names == {"figure.png", "figure.svg", "figure.pdf", "data.parquet", "data.csv", f"{FAST}.json"}
     assert all(path.stat().st_size > 0 for path in result.files)
@@ -40,7 +40,7 @@ def test_a_trial_leaves_figure_data_result_and_if_asked_evidence(package):
 
 
 def test_a_damaged_file_of_a_trial_of_ones_own_is_noted_and_not_shown(package):
-    reproduce(FAST, Lab("quick", package / "out"))
+    reproduce(registry()[FAST], Lab("quick", package / "out"))
     found = evidence.strongest(package / "out", FAST)
     directory = evidence.local_directory(package / "out", FAST, "quick")
     csv, parquet = evidence.data_of(package / "out", FAST, found)
@@ -79,7 +79,7 @@ def test_reproduce_and_show_one_claim(package, capsys):
     assert main(["claims", "show", FAST, *out]) == 0
     page = capsys.readouterr().out
     assert "pass rule:" in page
-    assert "papers/barak2022/distributions.py:" in page
+    assert "papers/barak2022/amended_times.py:" in page
     assert f"{result['verdict']} by the first reading (quick, local" in page
 
 

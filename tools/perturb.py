@@ -52,7 +52,8 @@ def damages() -> dict[str, tuple[Change, Callable[[Records], Records] | None]]:
 
 
 def unsolved(records: Records) -> Records:
-    return dataclasses.replace(records, t_c=np.full_like(records.t_c, -1), status=np.full_like(records.status, CENSORED))
+    status = np.full_like(records.status, CENSORED)
+    return dataclasses.replace(records, t_c=np.full_like(records.t_c, -1), status=status)
 
 
 def at_once(records: Records) -> Records:
@@ -109,7 +110,8 @@ def damaged(got: Any, change: Change, records: Callable[[Records], Records] | No
         if dataclasses.is_dataclass(each) and not isinstance(each, type):
             fields = {f.name: getattr(each, f.name) for f in dataclasses.fields(each) if f.init}
             kept = {"setup", "engine", "seed", "steps", "how"}
-            return dataclasses.replace(each, **{name: inner(value) for name, value in fields.items() if name not in kept})
+            changed = {name: inner(value) for name, value in fields.items() if name not in kept}
+            return dataclasses.replace(each, **changed)
         return each
     return inner(got)
 

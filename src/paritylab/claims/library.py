@@ -27,6 +27,7 @@ FIELDS = {"title": str, "authors": str, "venue": str, "year": int, "summary": st
 """What ``paper.toml`` says; the headlines are the claims whose figures stand for the paper."""
 OPTIONAL = {"own": bool}
 """What it may say besides: ``own = true`` is for statements that nobody published before, which are counted apart."""
+OWN = "our own statement"
 
 
 class PaperWarning(PlaceWarning):
@@ -81,6 +82,10 @@ class Claim:
     def values(self, part: str = "") -> Values:
         """Where the values of its setup come from."""
         return basis.read(self.paper.values.get(self.id.partition(".")[2], {}), self.amendment is not None, part)
+
+    def basis(self, part: str = "") -> str:
+        """On what a result rests: as printed, or which values are ours."""
+        return OWN if self.paper.own else self.values(part).basis
 
     @property
     def path(self) -> Path:

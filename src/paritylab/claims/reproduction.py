@@ -52,14 +52,14 @@ class Reproduction:
         """Result and basis; of a claim with parts, how many hold."""
         results = self.outcome.results
         if set(results) == {""}:
-            return f"{results['']}, {self.claim.values().basis}"
+            return f"{results['']}, {self.claim.basis()}"
         return f"{list(results.values()).count(HOLDS)} of {len(results)} parts hold"
 
     def __str__(self) -> str:
         rule = "amended rule" if self.claim.amendment else "first rule"
         facts = f"{self.result['size']}, seed {self.result['seed']}, {self.result['seconds']:.1f} s"
         lines = [f"{self.claim.id}: {self.told} ({rule}; {facts})"]
-        lines += [f"  {part}: {result}, {self.claim.values(part).basis}"
+        lines += [f"  {part}: {result}, {self.claim.basis(part)}"
                   for part, result in self.outcome.results.items() if part]
         lines += [f"  {check}" for check in self.outcome.checks]
         lines += [f"  {name}: {value}" for name, value in self.result["numbers"].items()]

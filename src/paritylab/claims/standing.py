@@ -45,7 +45,7 @@ class Standing:
         return next(iter(self.results.values())) if len(set(self.results.values())) == 1 else IN_PARTS
 
     def basis(self, part: str = "") -> str:
-        return self.claim.values(part).basis
+        return self.claim.basis(part)
 
     @property
     def lines(self) -> list[str]:

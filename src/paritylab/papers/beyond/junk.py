@@ -65,7 +65,8 @@ class HingeJunkFlow(Trial):
     exact = size(quick=[8, 12, 16, 20], full=[*range(6, 41), 60, 100], label="d of shrunk normal weights")
 
     below = at_most("ratio to the start from N(0, 1/d), no noise, largest over t > 0, rates and d", 1.0)
-    shrunk = between("exact alignment of N(0, s^2/d) over that of N(0, 1/d), largest over s < 1 and d", 1.0, 1.25)
+    shrunk = between("exact alignment of N(0, s^2/d) over that of N(0, 1/d), largest over s < 1 and d", 1.0, 1.25,
+                     exact=True)
     rises = at_least("ratio to the start over all other starts and noise 0.1, largest", 1.0)
     growth = at_most("growth of the logarithm of that largest ratio per dimension, {parity} d", 0.25,
                      only=("standard", "full"))

@@ -221,8 +221,8 @@ class RobustAlignment(Starts):
     beats_neuron = Rule("the same less that of a neuron's alignment at the start", MORE)
     beats_start = Rule("the same less that of the network's alignment at the start", MORE, only=("full",))
     same_neuron = holds("signs and {{±1, ±1.4}} at d = {d}: decades between the neuron's alignments", "< 0.3",
-                        only=("full",))
-    apart = holds("decades between their robust alignments", ">= 1", only=("full",))
+                        only=("full",), exact=True)
+    apart = holds("decades between their robust alignments", ">= 1", only=("full",), exact=True)
 
     def work(self, lab: Lab) -> Any:
         setups = [trained(WALKER, 30, (width,)) for width in self.walked]

@@ -34,9 +34,9 @@ class SignRank(Trial):
     dimensions = size(quick=[2, 4, 8, 16], full=[2, 4, 8, 16, 32], label="N of the embeddings")
 
     orthogonal = at_most("largest |Forster's bound - sqrt(size)| over random sets of P/N parities of 3 bits, n = {n}",
-                         1e-6)
-    exponential = at_least("ln(C(2k, k)^(1/3)) / k, the least over k = 3 to 31", 0.3)
-    above = at_least("N / bound at its share of errors, random features, N = {dimension}", 1.0)
+                         1e-6, exact=True)
+    exponential = at_least("ln(C(2k, k)^(1/3)) / k, the least over k = 3 to 31", 0.3, exact=True)
+    above = at_least("N / bound at its share of errors, random features, N = {dimension}", 1.0, exact=True)
 
     def work(self, lab: Lab) -> tuple[list[Arrays], list[Arrays]]:
         return (lab.compute_each(random_sets, [{"n": n, "sets": self.sets} for n in self.n]),
