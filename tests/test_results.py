@@ -16,7 +16,7 @@ from paritylab.claims.library import papers
 from paritylab.claims.power import POWER, times_to_decide
 from paritylab.claims.registry import registry
 from paritylab.claims.reproduction import committed, tried
-from paritylab.claims.rules import SIZES
+from paritylab.claims.rules import SIZES, Significance
 from paritylab.claims.standing import result_of, standing, told
 from paritylab.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, results
 from paritylab.cli import main
@@ -197,3 +197,32 @@ def test_a_bad_table_of_values_is_one_line_and_the_paper_stays(tmp_path):
     with pytest.warns(PaperWarning, match="unknown source of values of fig1 'guessed'"):
         assert moved.values == {}
     assert SOURCES[0] == "printed"
+
+
+@pytest.mark.parametrize("claim", PUBLISHED, ids=lambda claim: claim.id)
+def test_every_value_of_a_setup_says_where_it_comes_from(claim):
+    for version in {claim, claim.current}:
+        values = version.values()
+        assert values.sources
+        said = values.names | {name for names in values.sources.values() for name in names}
+        for label in version.trial.sizes():
+            assert label in said or {name.strip() for name in label.split(",")} <= said, (version.key, label)
+
+
+@pytest.mark.parametrize("claim", PUBLISHED, ids=lambda claim: claim.id)
+def test_no_check_passes_by_a_point_estimate_alone(claim):
+    """Checks of the evidence that counts have an interval, or are p-values, or are computed."""
+    stands = standing(NOWHERE, claim)
+    if stands.untried or claim.kind == "exact" or stands.found is None:
+        return
+    rules = stands.claim.trial.rules()
+    for check in stands.found["checks"]:
+        rule = next(rule for rule in rules if rule.made(check["name"]))
+        decided = result_of(check) != UNDECIDED
+        assert check["interval"] or rule.exact or isinstance(rule, Significance) or not decided, check["name"]
+
+
+def test_a_contradiction_quotes_what_it_contradicts():
+    standings = [standing(NOWHERE, claim) for claim in PUBLISHED]
+    contradicted = [each for each in standings if CONTRADICTED in each.results.values() and not each.untried]
+    assert all(each.claim.amendment and each.claim.amendment.quote for each in contradicted)
