@@ -313,7 +313,8 @@ def _flatten(figure: Figure) -> None:
     """Draw clouds of many points as a picture: as shapes they would take megabytes in the SVG."""
     for axes in figure.axes:
         for line in axes.lines:
-            line.set_rasterized(line.get_linestyle() == "None" and len(np.atleast_1d(line.get_xdata())) > MOST_SHAPES)
+            many = line.get_linestyle() == "None" and len(np.atleast_1d(line.get_xdata())) > MOST_SHAPES
+            line.set_rasterized(bool(line.get_rasterized()) or many)
         for cloud in axes.collections:
             cloud.set_rasterized(len(np.asarray(cloud.get_offsets())) > MOST_SHAPES)
 
