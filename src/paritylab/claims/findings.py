@@ -25,7 +25,7 @@ from paritylab.claims.texts import NOWHERE
 from paritylab.errors import require
 
 FIELDS = ("title", "sentence", "claims", "derivation", "refuted")
-MOST_CHECKS = 8
+MOST_CHECKS = 12
 HEAD = """# Findings
 
 What the laboratory knows that the papers do not say: each finding with its figure, the checks of the claims that show
