@@ -15,7 +15,7 @@ MARKS = {"claim": (tuple(inspect.signature(claim).parameters), KINDS),
 """The decorators that are read, each with its arguments and the kinds there are."""
 
 
-def declared(path: Path, mark: str = "claim") -> list[tuple[dict[str, str], str, int]]:
+def declared(path: Path, mark: str = "claim") -> list[tuple[dict[str, Any], str, int]]:
     """The claims (or amendments: ``amends``) of a module: arguments, name of the class, line of the decorator."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -30,7 +30,7 @@ def declared(path: Path, mark: str = "claim") -> list[tuple[dict[str, str], str,
     return found
 
 
-def _fields(call: ast.Call, mark: str, path: Path) -> dict[str, str]:
+def _fields(call: ast.Call, mark: str, path: Path) -> dict[str, Any]:
     where = f"{path.name}, line {call.lineno}"
     names, kinds = MARKS[mark]
     given: dict[str, Any] = dict(zip(names, (_text(value, mark, where) for value in call.args), strict=False))

@@ -6,6 +6,8 @@ For weights with a density: single precision does not tell on which side of a ki
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -52,7 +54,7 @@ class HingeNeuron:
                 if t in times:
                     found[times.index(t), first : first + ROWS] = self.alignment(psi)
                 noise = np.float32(tau) * generator.standard_normal(psi.shape, np.float32) if tau else np.float32(0)
-                psi = psi - np.float32(rate) * (self.random_gradient(psi) + noise)
+                psi = cast("Singles", psi - np.float32(rate) * (self.random_gradient(psi) + noise))
         return found
 
 
