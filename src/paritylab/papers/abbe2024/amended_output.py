@@ -114,7 +114,7 @@ class Thm5Amended(Thm5):
         for beta, law in itertools.product(BETAS, LAWS):
             runs = [row for row in data if (row["beta"], row["law"]) == (beta, law)]
             right = [[row["error"] <= self.error for row in runs if row["d"] == d] for d in self.d]
-            named = {"law": plain(law), "beta": plain(beta)}
+            named: dict[str, Any] = {"law": plain(law), "beta": plain(beta)}
             checks += [self.share(*share(min(right, key=np.mean)), **named),
                        self.soon(*share([row["steps"] <= self.most_steps(row) for row in runs]), **named)]
         numbers = {"largest error": max(row["error"] for row in data),

@@ -101,7 +101,7 @@ class Fig1LeftAmended(Fig1Left):
     def panels(self) -> dict[str, Setup]:
         return {name: nearly(setup) for name, setup in super().panels().items()}
 
-    def work(self, lab: Lab) -> tuple[Times, dict[str, Curves]]:
+    def work(self, lab: Lab) -> Any:
         panels = self.panels()
         large = panels.pop("(*iii)", None)
         traced = None if large is None else lab.curves(large, self.transformer_steps, 20, self.transformer_runs)

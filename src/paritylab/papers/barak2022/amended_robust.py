@@ -184,7 +184,7 @@ class LessRobustAmended(LessRobust):
         choices = itertools.product(self.names, self.degrees, self.batches, self.losses)
         return [Combination(name, 30, k, batch, loss=loss) for name, k, batch, loss in choices]
 
-    def work(self, lab: Lab) -> list[Result]:
+    def work(self, lab: Lab) -> Any:
         return lab.sweep([cell.setup(lr, self.max_steps) for cell in self.cells() for lr in RATES], self.runs)
 
     def largest(self, got: list[Result]) -> dict[Combination, tuple[Best, Interval]]:

@@ -224,7 +224,8 @@ def log_chance(row: Mapping[str, Any]) -> float:
     """
     printed = round(row["published"] * PUBLISHED_RUNS / 100)
     unsolved = row["runs"] - row["solved"]
-    return float(stats.betabinom(PUBLISHED_RUNS, row["solved"] + 0.5, unsolved + 0.5).logpmf(printed))
+    law: Any = stats.betabinom(PUBLISHED_RUNS, row["solved"] + 0.5, unsolved + 0.5)
+    return float(law.logpmf(printed))
 
 
 def within_tolerance(row: Mapping[str, Any]) -> bool:

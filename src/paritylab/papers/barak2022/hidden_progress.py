@@ -157,7 +157,7 @@ class Progress:
         return self.rho[self.last[runs], runs], self.rho_random[self.last[runs], runs]
 
     def separates(
-        self, ratio: Bounds, p_value: Significance, name: str, rng: np.random.Generator, **fields: str
+        self, ratio: Bounds, p_value: Significance, name: str, rng: np.random.Generator, **fields: Any
     ) -> list[Check]:
         """At the last check at chance, rho is larger than on random labels."""
         parity, random = self.at_last()
