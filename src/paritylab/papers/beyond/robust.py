@@ -136,7 +136,8 @@ class Starts(Trial):
         """Signs and {+-1, +-1.4} at the largest d = 100, or the last shape of a smaller trial."""
         d, width = max(((d, width) for d, width in self.shapes if d <= 100), key=lambda shape: (shape[0], shape[1]))
         every = self.measured(got)
-        return tuple(every.chosen(lambda cell, law=law: cell == Cell(law, d, width)) for law in (SIGNS, RESONANT))
+        signs, resonant = (every.chosen(lambda cell, law=law: cell == Cell(law, d, width)) for law in (SIGNS, RESONANT))
+        return signs, resonant
 
     def resampled(self, measured: Measured, value: Callable[[np.ndarray], float]) -> tuple[float, Interval]:
         """A statistic of chosen cells, and its bootstrap interval over laws."""

@@ -120,7 +120,7 @@ class SignsSpecial(Trial):
 @plots.styled
 def width_plot(reached: Mapping[Case, np.ndarray]) -> plots.Figure:
     """Mean accuracy with its interval against the width; a panel for each d, a line for each law."""
-    dimensions, laws = (list(dict.fromkeys(case[i] for case in reached)) for i in (0, 1))
+    dimensions, laws = list(dict.fromkeys(d for d, _, _ in reached)), list(dict.fromkeys(law for _, law, _ in reached))
     figure = plots.blank(0.8 + 1.7 * len(dimensions))
     panels = figure.subplots(len(dimensions), 1, sharex=True, squeeze=False)[:, 0]
     for axes, d in zip(panels, dimensions, strict=True):

@@ -137,8 +137,8 @@ def draw_balance(made: dict[str, Phases], theta: float, d: int) -> plots.Figure:
         late = time >= 10
         middle.plot(time[late], np.median(margins.max(2) / margins.min(2), axis=0)[late], color=colour, linestyle=line)
         below.plot(time, np.median(phases["accuracy"], axis=0), color=colour, linestyle=line)
-    start = float(np.median(next(iter(made.values()))["sig"][:, 0]))
-    early = time[time <= 20]
+    first = next(iter(made.values()))
+    start, early = float(np.median(first["sig"][:, 0])), first["time"][first["time"] <= 20]
     above.plot(early, start * np.exp(xor.GAUSSIAN_RATE * early), color=plots.GREY, linewidth=0.8,
                linestyle="dotted", label=r"$e^{t\sqrt{2/\pi}/\pi}$")
     above.axhline(theta, color=plots.GREY, linewidth=0.5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -122,7 +123,7 @@ class OpenLeakStrengthAmended(OpenLeakStrength):
         for (n, k, _, _, seeds), trained in zip(self.networks, got, strict=True):
             by_leak = [best(rows, "uniform error") for rows in trained.rows]
             if self.size != "quick":
-                test = stats.kendalltau(np.repeat(self.leak, seeds), np.concatenate(by_leak), alternative="less")
+                test: Any = stats.kendalltau(np.repeat(self.leak, seeds), np.concatenate(by_leak), alternative="less")
                 checks.append(self.falls(float(test.pvalue), n=n, k=k))
             checks.append(self.least(*mean(by_leak[-1]), n=n, k=k))
         return Findings(checks, [row for trained in got for rows in trained.rows for row in rows])

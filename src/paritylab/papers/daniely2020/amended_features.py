@@ -41,7 +41,7 @@ class Lemma89Amended(Lemma89):
     k = size([7, 9, 11])
     n = None
     draws = None
-    counts = size(201, label="quantiles of |J|")
+    quantiles = size(201, label="quantiles of |J|")
 
     good = at_least("probability of a good unit near psi_r, r = {r}, eps = {eps:g}, k = {k}", "eps / (8 k^2)",
                     exact=True, part=BUMPS)
@@ -51,7 +51,7 @@ class Lemma89Amended(Lemma89):
                    exact=True, part=CUT_OFF)
 
     def work(self, lab: Lab) -> list[Arrays]:
-        return lab.compute_each(bump_chances, [{"k": k, "eps": list(distances(k)), "counts": self.counts}
+        return lab.compute_each(bump_chances, [{"k": k, "eps": list(distances(k)), "counts": self.quantiles}
                                                for k in self.k])
 
     def rows(self, got: list[Arrays]) -> list[Row]:

@@ -65,7 +65,8 @@ class Lemma3Amended(Lemma3):
         for k, n in itertools.product(self.k, self.n):
             units, chance = all_units(Leaky(n, k))
             gradient, unit = leaky.uniform_gradient(Leaky(n, k), units), 1 / math.sqrt(math.comb(n - 1, k))
-            parts = {"j outside A": np.abs(gradient.off) / math.sqrt(n) / unit, "bias": np.abs(gradient.bias) / unit}
+            parts: dict[str, Floats] = {"j outside A": np.abs(gradient.off) / math.sqrt(n) / unit,
+                                        "bias": np.abs(gradient.bias) / unit}
             found[k, n] = parts, units.others / (n - k), chance
         return found
 

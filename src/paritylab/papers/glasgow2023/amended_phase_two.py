@@ -61,7 +61,7 @@ class Phase2MarginsAmended(Phase2Margins):
         checks, rows = [], []
         for name, phases in self.named(got).items():
             made = [margin_growth(phases, run) for run in range(self.seeds)]
-            where = {"runs": name, "start": start_of(name)}
+            where: dict[str, Any] = {"runs": name, "start": start_of(name)}
             checks += [self.rising(*share([each["rising"] >= 0.98 for each in made]), **where),
                        self.speed(*mean([each["least_over_predicted"] for each in made]), **where),
                        self.slower(*mean([each["most_over_predicted"] for each in made]), **where),
