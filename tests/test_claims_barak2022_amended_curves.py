@@ -203,7 +203,7 @@ def test_gaps_are_compared_with_those_of_majority():
     start[:, 1:, :4] *= 3
     bias = np.zeros((60, 3, 1))
 
-    def judged(weights) -> dict[str, str]:
+    def judged(weights) -> str:
         traced = curve(np.full((60, 3), 0.5), [{"w": weights, "b": bias}])
         return results(trial.judge([traced, traced]).checks)["sin(z)"]
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -167,12 +168,16 @@ class Curve:
         return np.array([[0.5, 1.0 if t >= 0 else 0.5] for t in self.train])
 
 
+def judged(trial, curves: list[Any]):
+    return results(trial.judge(curves).checks)
+
+
 def test_grokking_is_a_delay_between_samples_without_one():
     trial = Fig4RightAmended("full")
     memorised, late, at_once = (Curve([t] * 40, [100] * 40) for t in (-1, 900, 100))
-    found = results(trial.judge([memorised, late, late, at_once]).checks)
+    found = judged(trial, [memorised, late, late, at_once])
     assert set(found.values()) == {HOLDS}
-    found = results(trial.judge([memorised, at_once, at_once, late]).checks)
+    found = judged(trial, [memorised, at_once, at_once, late])
     assert found == {"large sample: no gap": CONTRADICTED, "between: grokking": CONTRADICTED,
                      "small sample: memorised": HOLDS}
 
@@ -184,9 +189,9 @@ def test_weight_decay_helps_and_then_hurts():
         learns = m == 5000 or (m == 1000 and decay == 0.01)
         return Curve([500 if learns and decay < 0.5 else -1] * 20, [100 if decay < 0.5 else -1] * 20)
 
-    found = results(trial.judge([case(*each) for each in trial.cases]).checks)
+    found = judged(trial, [case(*each) for each in trial.cases])
     assert set(found.values()) == {HOLDS}
-    found = results(trial.judge([Curve([500] * 20, [100] * 20) for _ in trial.cases]).checks)
+    found = judged(trial, [Curve([500] * 20, [100] * 20) for _ in trial.cases])
     assert found["larger lambda generalises"] == found["largest lambda: training fails"] == CONTRADICTED
 
 
@@ -258,6 +263,7 @@ def test_least_output_is_the_hard_margin():
     features = np.random.default_rng(0).normal(size=(6, 20))
     labels = np.array([1.0, -1.0] * 3)
     found = least_output(features, labels)
+    assert found is not None
     assert (labels * (features @ found)).min() == pytest.approx(1)
     nudged = found - 0.01 * found
     assert (labels * (features @ nudged)).min() < 1  # none shorter along the same direction

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,7 +64,7 @@ def test_ratios_come_with_intervals_about_them():
 def test_shrunk_normal_weights_have_the_alignment_of_drawn_ones():
     rng, neuron = np.random.default_rng(1), HingeNeuron(8)
     drawn = (rng.standard_normal((100_000, 8)) / math.sqrt(8)).astype(np.float32)
-    whole, half = neuron.alignment(drawn), neuron.alignment(drawn / 2)
+    whole, half = neuron.alignment(drawn), neuron.alignment(drawn / np.float32(2))
     found = half.mean() / whole.mean()
     exact = junk.shrunk_alignments(0, d=8)["ratios"][junk.SHRUNK.index(0.5)]
     assert found == pytest.approx(exact, rel=0.03)
@@ -92,10 +93,13 @@ class Pretended:
 
 def test_sigma_star_is_read_off_the_curves():
     trial = threshold.SigmaStar("quick")
-    got = trial.work(Pretended(trial))
+    lab: Any = Pretended(trial)
+    got = trial.work(lab)
     findings = trial.judge(got)
     assert all(check.passed for check in findings.checks)
-    assert -1.3 < findings.checks[0].value < -0.5  # -1 on a finer grid
+    slope = findings.checks[0].value
+    assert slope is not None
+    assert -1.3 < slope < -0.5  # -1 on a finer grid
     value = findings.numbers["sigma*, width 128, 1500 steps, d = 10"]
     assert value == pytest.approx(0.4, rel=0.3)
     assert trial.draw(got) is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -53,7 +54,7 @@ class FewerDegrees(Lemma10Amended):
 @pytest.mark.parametrize(("power", "expected"), [(-0.5, HOLDS), (-1.0, CONTRADICTED)])
 def test_norms_of_separators(power, expected):
     trial = FewerDegrees("full")
-    trial.__dict__["limits"] = {k: [1.0] * 3 for k in trial.k}
+    vars(trial)["limits"] = {k: [1.0] * 3 for k in trial.k}
     rng = np.random.default_rng(0)
     got = [{"norm": q**power * rng.uniform(0.95, 1.05)} for _ in trial.k for q in trial.q for _ in range(trial.seeds)]
     found = results(trial.judge(got).checks)
@@ -71,7 +72,7 @@ def test_embeddings_are_found_where_there_are_some():
     assert largest_margin(signs, signs[:, 1]) == 1.0
 
 
-def rows(errors, n=61, k=3, name="error"):
+def rows(errors, n=61, k=3, name="error") -> Any:
     return SimpleNamespace(rows=[[{"n": n, "k": k, "seed": seed, "step": 0, name: error}
                                   for seed, error in enumerate(errors)]])
 
@@ -111,7 +112,7 @@ def test_linear_methods_have_a_budget(cubic, expected):
 def test_errors_fall_with_the_leak_or_do_not():
     trial = amended_contrast.OpenLeakStrengthAmended("standard")
 
-    def made(errors):
+    def made(errors) -> list[Any]:
         parts = [rows([error] * 5, 101, name="uniform error").rows[0] for error in errors]
         return [SimpleNamespace(rows=parts)]
 
@@ -124,6 +125,6 @@ def test_errors_fall_with_the_leak_or_do_not():
 def test_depth_is_separated_only_if_every_shallow_network_fails(relu, expected):
     trial = amended_contrast.OpenDepthAmended("full")
     accuracy = {"depth 3, z^2": 1.0, "depth 2, ReLU": relu}
-    got = [SimpleNamespace(accuracy=np.full((trial.runs, 1), accuracy.get(network, 0.5)))
-           for _ in trial.n for network in DEPTHS]
+    got: list[Any] = [SimpleNamespace(accuracy=np.full((trial.runs, 1), accuracy.get(network, 0.5)))
+                      for _ in trial.n for network in DEPTHS]
     assert results(trial.judge(got).checks) == {amended_contrast.QUADRATIC: HOLDS, amended_contrast.EVERY: expected}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,9 +43,9 @@ def test_values_are_said_of_every_size():
 def test_losses_fall_with_d(accuracy, growth, share, slope):
     trial = Thm31Amended("full")
     rng = np.random.default_rng(0)
-    got = [SimpleNamespace(records=SimpleNamespace(run=np.arange(10), accuracy=np.full(10, accuracy),
-                                                   loss=0.01 * d**growth * rng.uniform(0.99, 1.01, 10)))
-           for d in trial.d]
+    got: list[Any] = [SimpleNamespace(records=SimpleNamespace(run=np.arange(10), accuracy=np.full(10, accuracy),
+                                                              loss=0.01 * d**growth * rng.uniform(0.99, 1.01, 10)))
+                      for d in trial.d]
     checks = trial.judge(got).checks
     assert result(checks, "share of runs") == share
     assert result(checks, "slope") == slope
@@ -54,8 +55,8 @@ def test_b4_and_c5_are_false_as_printed():
     assert results(LemmaC4Amended("quick").judge(None).checks) == {
         "B1 to B3": HOLDS, "B4, exchanged": HOLDS, "B4, as printed": CONTRADICTED}
     trial = LemmaC2Amended("quick")
-    got = [{name: np.full(trial.networks, 5.0 if name == INEQUALITIES[-1] else 0.5) for name in INEQUALITIES}
-           | {"steps": np.zeros(trial.networks)} for _ in trial.points]
+    got: list[Any] = [{name: np.full(trial.networks, 5.0 if name == INEQUALITIES[-1] else 0.5) for name in INEQUALITIES}
+                      | {"steps": np.zeros(trial.networks)} for _ in trial.points]
     assert sorted(results(trial.judge(got).checks).values()) == [CONTRADICTED, HOLDS, HOLDS]
 
 

@@ -57,7 +57,7 @@ def test_theorem_6_states_the_margin_of_weights_without_perturbation():
 def test_claim_1_fails_for_variances_that_shrink():
     """F = 1 near the mean: small in expectation, but 1 for a narrow law, which the printed condition allows."""
     radius, narrow = 1e-8, 1e-9
-    mean = 2 * stats.norm.cdf(radius) - 1
+    mean = float(2 * stats.norm.cdf(radius) - 1)
     shrunk = 2 * stats.norm.cdf(radius / narrow) - 1
     assert shrunk > 0.999 > claim1(mean, 1.0)
 

@@ -83,8 +83,9 @@ def test_rules_know_their_checks():
 def test_so_many_runs_decide_four_times_of_five():
     """A mean of n normal values against a bound: the promised power, within four standard errors (6e-5)."""
     n, bound, effect = 10, 0.0, 0.4
-    half = stats.norm.ppf(0.975) / math.sqrt(n)
+    half = float(stats.norm.ppf(0.975)) / math.sqrt(n)
     times = times_to_decide(effect, (bound, math.inf), effect, (effect - half, effect + half))
+    assert times is not None
     means = stats.norm(effect, 1 / math.sqrt(n * times)).rvs(20_000, random_state=0)
     decided = (means - stats.norm.ppf(0.975) / math.sqrt(n * times) > bound).mean()
     assert decided == pytest.approx(POWER, abs=4 * math.sqrt(POWER * (1 - POWER) / 20_000))
@@ -161,6 +162,7 @@ def test_a_rule_was_committed_before_its_run(claim, entry):
 
 def test_an_amended_rule_is_recorded_from_a_commit_and_with_fresh_seeds(tmp_path):
     claim = registry()["barak2022.fig6-row1"].amended
+    assert claim is not None
     with pytest.raises(InvalidInput, match="fresh seeds"):
         committed(claim, seed=0)
     elsewhere = replace(claim, paper=replace(claim.paper, place=replace(claim.paper.place, folder=tmp_path)))
