@@ -135,8 +135,8 @@ class Relu(plateaus.Phased):
     def panels(self):
         return {"relu": Setup(Parity(10, 3), Learner(MLP(10), optimiser=SGD(0.5)), common.FIXED_8192)}
 
-    def judge(self, answer):
-        return Findings([])
+    def judge(self, got):
+        return Findings([], [])
 
 
 def test_plateau_never_outlasts_the_run(tmp_path):
