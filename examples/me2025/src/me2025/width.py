@@ -37,7 +37,8 @@ class Width(Trial):
                 for width, result in zip(self.widths, got, strict=True)
                 for run, t_c in zip(result.records.run, result.records.t_c, strict=True)]
         numbers = {f"median t_c at width {width}": value for width, value in zip(self.widths, medians, strict=True)}
-        slowest, fastest = (np.where(result.records.t_c > 0, result.records.t_c, np.inf) for result in (got[0], got[-1]))
+        slowest, fastest = (np.where(records.t_c > 0, records.t_c, np.inf)
+                            for records in (got[0].records, got[-1].records))
         ratio = estimate(lambda a, b: np.median(a) / np.median(b), slowest, fastest, rng=self.rng(0))
         return Findings([self.sooner(*ratio)], rows, numbers)
 
