@@ -175,7 +175,7 @@ def test_a_second_paper_of_the_same_name_is_not_taken(tmp_path, monkeypatch):
     copy = shutil.copytree(EXAMPLE / "src" / "me2025", tmp_path / "barak2022")
     monkeypatch.setenv(places.VARIABLE, str(copy))
     with pytest.warns(PaperWarning, match="paper barak2022, not used: there is another paper of this name"):
-        assert len(registry()) == 123
+        assert sum(not claim.paper.own for claim in registry().values()) == 123
 
 
 def test_a_folder_that_is_not_there_is_one_line(tmp_path, capsys):

@@ -196,7 +196,8 @@ def hostile_out(tmp_path, monkeypatch):
     entry |= {"note": HOSTILE, "numbers": {HOSTILE: 1.0}, "hardware": HOSTILE, "parameters": {HOSTILE: HOSTILE},
               "checks": [dict(entry["checks"][0], name=HOSTILE, rule=HOSTILE)]}
     for size in evidence.SIZES:
-        save_document(evidence.local_directory(tmp_path, claim.id, size) / "result.json", entry | {"size": size})
+        for key in (claim.id, known.current.key):
+            save_document(evidence.local_directory(tmp_path, key, size) / "result.json", entry | {"size": size})
     setup = json.loads(Setup(Parity(n=8, k=2)).to_json())
     setup["learner"]["network"] = {"type": HOSTILE}
     setup["problem"]["n"] = HOSTILE

@@ -231,7 +231,7 @@ def test_claims_can_be_chosen_and_a_command_copied(page, root):
     page.fill("#find", "grokking")
     assert 0 < page.evaluate(shown) < 10
     page.fill("#find", "")
-    page.uncheck("input[value='reproduced']")
+    page.uncheck("input[value='holds']")
     assert 0 < page.evaluate(shown) < 51
     page.click(".card:not([hidden]) .copy")
     page.wait_for_function("document.querySelector('.card:not([hidden]) .copy').textContent !== 'Copy'")
@@ -294,6 +294,7 @@ def test_the_alignment_chart_responds(page, root):
     assert not page.is_visible("[data-network='two layers']")
 
 
+@pytest.mark.long
 def test_every_recorded_run_can_be_scrubbed_and_played(page, root):
     visit(page, root, "watch.html")
     for name in page.evaluate("[...document.getElementById('pick').options].map(option => option.value)"):

@@ -91,7 +91,8 @@ def test_the_printed_width_fails_more_often_than_it_says():
         assert coverage(k, width_needed(k, 0.1, printed=True)) < 0.8
 
 
-@pytest.mark.parametrize(("n", "k", "width", "samples"), [(31, 2, 64, None), (31, 2, 64, 20_000), (101, 4, 512, None)])
+@pytest.mark.parametrize(("n", "k", "width", "samples"), [(31, 2, 64, None), (31, 2, 64, 20_000),
+                                                           pytest.param(101, 4, 512, None, marks=pytest.mark.long)])
 def test_two_stages_learn_the_parity(n, k, width, samples):
     layer = first_step(initialise(n, k, width, seed=5), range(k), samples, seed=6)
     trained = train_top(layer, range(k), steps=400, rate=0.5, seed=7)

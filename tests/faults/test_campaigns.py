@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason=
 
 @pytest.mark.parametrize("scenario", [
     pytest.param(campaigns.kill_campaign, marks=pytest.mark.long),
-    campaigns.interrupt_campaign,
+    pytest.param(campaigns.interrupt_campaign, marks=pytest.mark.long),
     campaigns.damaged_counts,
 ])
 def test_a_campaign_ends_with_the_counts_of_an_undisturbed_one(scenario, bench: Bench, tmp_path: Path):
