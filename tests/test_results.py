@@ -185,6 +185,7 @@ def test_what_an_amendment_says_of_a_value_counts_for_it_alone():
              "parts": {"(x)": {"chosen": {"scale": "2"}}}}
     assert read(table, amended=False).basis == "as printed"
     assert read(table, amended=True).basis == "printed value changed: B"
+    assert read(table, amended=True).sources == {"printed": {"n": "50"}, "changed": {"B": "32"}}
     assert read(table, amended=False, part="(x)").basis == "unprinted value chosen: scale"
     assert read({}, amended=False).basis == NOT_SAID
     assert read({"corrected": "with k + 1"}, amended=False).basis == "corrected statement: with k + 1"

@@ -34,15 +34,16 @@ def check_line(check: dict[str, Any]) -> str:
         ends = (f"{end:.4g}" if isinstance(end, float) else str(end) for end in check["interval"])
         shown += f" [{', '.join(ends)}]"
     part = f"[{check['part']}] " if check.get("part") else ""
-    return f"{result_of(check)}  {part}{check['name']}: {shown}  (asked: {check['rule']}{_power(check)})"
+    asked = "; ".join(filter(None, (check["rule"], power_words(check))))
+    return f"{result_of(check)}  {part}{check['name']}: {shown}  (asked: {asked})"
 
 
-def _power(check: dict[str, Any]) -> str:
-    """How many runs would decide, where it is known."""
+def power_words(check: dict[str, Any]) -> str:
+    """How many runs would decide, at the effect measured where it is undecided, else at the one that is claimed."""
     times, claimed = check.get("times"), check.get("times_claimed")
     if result_of(check) == UNDECIDED and isinstance(times, float) and times:
-        return f"; {more_runs(times)}"
-    return f"; at the claimed effect {claimed:.2g} times as many runs decide" if isinstance(claimed, float) else ""
+        return more_runs(times)
+    return f"{claimed:.2g} times the runs decide at the claimed effect" if isinstance(claimed, float) else ""
 
 
 def markdown(claims: Sequence[Claim]) -> str:

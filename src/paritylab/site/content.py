@@ -11,11 +11,11 @@ from typing import Any
 
 from paritylab.claims import evidence
 from paritylab.claims.library import Claim
-from paritylab.claims.pages import amendment_lines
+from paritylab.claims.pages import amendment_lines, power_words
 from paritylab.claims.registry import registry
 from paritylab.claims.standing import IN_PARTS, OPEN, Standing, result_of, standing, tally
 from paritylab.claims.texts import request_lines, rule_lines, size_lines
-from paritylab.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, more_runs
+from paritylab.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED
 from paritylab.errors import InvalidInput
 
 SIGNS = {HOLDS: "✓", IN_PARTS: "◐", CONTRADICTED: "✗", UNDECIDED: "≈", OPEN: "○"}
@@ -126,7 +126,7 @@ class Card:
     def checks(self) -> list[dict[str, Any]]:
         return [check | {"shown": number(check["value"]), "ends": interval(check["interval"]),
                          "sign": SIGNS[result_of(check)], "word": result_of(check), "part": check.get("part", ""),
-                         "power": power(check)}
+                         "power": power_words(check)}
                 for check in (self.found or {}).get("checks", [])]
 
     @property
@@ -153,14 +153,6 @@ def first_command(chosen: Sequence[Card]) -> str:
 def counts(chosen: Sequence[Card]) -> dict[str, int]:
     """How many claims stand how."""
     return tally(card.standing for card in chosen)
-
-
-def power(check: dict[str, Any]) -> str:
-    """How many runs would decide, at the effect measured where it is undecided, else at the one that is claimed."""
-    times, claimed = check.get("times"), check.get("times_claimed")
-    if result_of(check) == UNDECIDED and isinstance(times, float) and times:
-        return more_runs(times)
-    return f"{claimed:.2g} times the runs decide at the claimed effect" if isinstance(claimed, float) else ""
 
 
 def number(value: Any) -> str:
