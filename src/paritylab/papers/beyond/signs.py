@@ -7,6 +7,7 @@ from itertools import cycle
 from typing import Any
 
 import numpy as np
+from matplotlib.ticker import NullFormatter
 
 from paritylab import Curves, alignment_rate, plots
 from paritylab.aliases import Floats
@@ -132,5 +133,8 @@ def width_plot(reached: Mapping[Case, np.ndarray]) -> plots.Figure:
         axes.axhline(0.5, color=plots.GREY, linewidth=0.6)
         axes.set(xscale="log", ylabel=f"accuracy, d = {d}", ylim=(0.45, 1.03))
     panels[-1].set_xlabel("width")
+    every = sorted({case[2] for case in reached})
+    panels[-1].set_xticks(every, [str(width) for width in every])
+    panels[-1].xaxis.set_minor_formatter(NullFormatter())
     plots.legend_above(figure, panels[0])
     return figure
