@@ -144,9 +144,9 @@ class Fig5Amended(Fig5):
                       part="learning becomes hard as d grows")
 
     def work(self, lab: Lab) -> list[Curves]:
-        return [curves for d, runs in zip(self.d, self.runs, strict=True)
-                for curves in lab.curves_each([trained(law(s), d, self.widths) for s in self.sigma], self.steps,
-                                              self.steps // 200, runs)]
+        asked = [lab.curves_each([trained(law(s), d, self.widths) for s in self.sigma], self.steps, self.steps // 200,
+                                 runs) for d, runs in zip(self.d, self.runs, strict=True)]
+        return [curves for each in asked for curves in each]
 
     def judge(self, got: list[Curves]) -> Findings:
         accuracy = self.accuracy(got)
