@@ -1,16 +1,17 @@
 """Whether the rules of claims can fail: what trials found is spoiled in many ways, and each rule must see it.
 
-    python tools/perturb.py [--out DIR] [ID ...]     # quick trials; writes docs/data/perturbed.json
+    python tools/perturb.py [--out DIR] [--size SIZE] [ID ...]     # quick trials; writes docs/data/perturbed.json
 
 For each claim and each of its rules the file says which results were seen: those of the trial itself, and those of the
-same data after every kind of damage. A rule that holds whatever the data say is none. Trials that compute everything
-from formulas when they are judged have no data to damage: their rules are ``computed``.
+same data after every kind of damage. A rule that holds whatever the data say is none. What a rule computes from
+formulas when it is judged has no data to damage: a rule whose numbers are the same after all of it is ``computed``.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import json
 import sys
 import warnings
@@ -24,7 +25,10 @@ from paritylab.claims import Lab
 from paritylab.claims.library import Claim
 from paritylab.claims.registry import find
 from paritylab.claims.reproduction import earned
+from paritylab.claims.rules import SIZES
 from paritylab.claims.trial import Findings, Trial
+from paritylab.claims.verdicts import HOLDS, UNDECIDED
+from paritylab.setups.setup import Setup
 from paritylab.storage.files import write_atomically
 from paritylab.storage.records import CENSORED, SOLVED, Records
 
@@ -45,10 +49,32 @@ def damages() -> dict[str, tuple[Change, Callable[[Records], Records] | None]]:
         "small": (lambda a: a * 1e-6 if a.dtype.kind == "f" else a, at_once),
         "noise": (lambda a: a * np.exp(RNG.normal(0, 2, a.shape)) if a.dtype.kind == "f" else a, shuffled),
         "random": (lambda a: RNG.normal(0, 1, a.shape) if a.dtype.kind == "f" else a, shuffled),
-        "reversed": (lambda a: a[::-1], shuffled),
-        "backwards": (lambda a: a[..., ::-1], some_unsolved),
+        "drawn": (drawn, shuffled),
+        "reversed": (lambda a: a[::-1] if a.ndim else a, shuffled),
+        "backwards": (lambda a: a[..., ::-1] if a.ndim else a, some_unsolved),
+        "many": (lambda a: a * 10**9 if a.dtype.kind in "iu" else a, late),
+        "uneven": (lambda a: a * np.linspace(1, 9, a.shape[-1]) if a.dtype.kind == "f" and a.ndim else a, shuffled),
+        "jagged": (jagged, shuffled),
         "memoryless": (lambda a: RNG.exponential(1, a.shape) if a.dtype.kind == "f" else a, memoryless),
     }
+
+
+def drawn(array: np.ndarray) -> np.ndarray:
+    """Counts up to the largest there is, and numbers between 0 and 1."""
+    if array.dtype.kind in "iu":
+        return RNG.integers(0, int(np.abs(array).max()) + 1, array.shape).astype(array.dtype)
+    return RNG.uniform(0, 1, array.shape) if array.dtype.kind == "f" else array
+
+
+def jagged(array: np.ndarray) -> np.ndarray:
+    """Every third number is smaller, along every axis."""
+    if array.dtype.kind != "f":
+        return array
+    for axis in range(array.ndim):
+        shape = [1] * array.ndim
+        shape[axis] = -1
+        array = array * np.where(np.arange(array.shape[axis]) % 3 == 2, 0.8, 1.0).reshape(shape)
+    return array
 
 
 def unsolved(records: Records) -> Records:
@@ -84,18 +110,24 @@ def memoryless(records: Records) -> Records:
     return dataclasses.replace(records, t_c=t_c, status=np.full_like(records.status, SOLVED))
 
 
-def has_numbers(got: Any) -> bool:
-    """Whether there is anything to be damaged."""
-    changed: list[bool] = []
-    damaged(got, lambda array: changed.append(True) or array, lambda records: changed.append(True) or records)
-    return bool(changed)
+def mirrored(got: Any) -> Any:
+    """What was found for the first case stands for the last, and so on."""
+    if isinstance(got, dict):
+        return dict(zip(got, reversed(got.values()), strict=True)) if len(got) > 1 else {
+            name: mirrored(value) for name, value in got.items()}
+    if isinstance(got, list):
+        return got[::-1] if len(got) > 1 else [mirrored(one) for one in got]
+    if isinstance(got, tuple) and not hasattr(got, "_fields"):
+        return tuple(mirrored(one) for one in got)
+    return got
 
 
 def damaged(got: Any, change: Change, records: Callable[[Records], Records] | None) -> Any:
     """The same structure with its numbers changed."""
     def inner(each: Any) -> Any:
         if isinstance(each, Records):
-            return records(each) if records else each
+            gone = records(each) if records else each
+            return dataclasses.replace(gone, accuracy=change(gone.accuracy), loss=change(gone.loss))
         if isinstance(each, np.ndarray):
             return change(each) if each.size else each
         if isinstance(each, list):
@@ -107,47 +139,57 @@ def damaged(got: Any, change: Change, records: Callable[[Records], Records] | No
             return {name: inner(value) for name, value in each.items()}
         if isinstance(each, float):
             return float(change(np.array([each]))[0])
+        if isinstance(each, Setup):
+            return each
         if dataclasses.is_dataclass(each) and not isinstance(each, type):
             fields = {f.name: getattr(each, f.name) for f in dataclasses.fields(each) if f.init}
-            kept = {"setup", "engine", "seed", "steps", "how"}
+            kept = {"engine", "seed", "steps", "how"}
             changed = {name: inner(value) for name, value in fields.items() if name not in kept}
             return dataclasses.replace(each, **changed)
         return each
     return inner(got)
 
 
-def outcomes(claim: Claim, out: Path) -> dict[str, list[str]]:
-    """The results that each rule of a claim's quick trial gave, over all kinds of damage."""
-    trial: Trial = claim.trial("quick", 0)
-    got = trial.work(Lab("quick", out, progress=False))
-    seen: dict[str, set[str]] = {rule.name: set() for rule in trial.rules() if "quick" in rule.only}
-    for kind, (change, records) in damages().items():
+def outcomes(claim: Claim, lab: Lab) -> dict[str, list[str]]:
+    """The results that each rule of a claim's trial gave, over all kinds of damage."""
+    trial: Trial = claim.trial(lab.size, lab.seed)
+    got = trial.work(lab)
+    results: dict[str, set[str]] = {rule.name: set() for rule in trial.rules() if lab.size in rule.only}
+    values: dict[str, set[str]] = {name: set() for name in results}
+    ways: list[Callable[[Any], Any]] = [functools.partial(damaged, change=change, records=records)
+                                        for change, records in damages().values()]
+    for way in [*ways, mirrored]:
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                found: Findings = trial.judge(damaged(got, change, records))
+                found: Findings = trial.judge(way(got))
         except Exception:
-            if kind == "nothing":
+            if way is ways[0]:
                 raise
             continue  # data that cannot be are often refused, which is no verdict
-        for check in found.checks:
-            assert check.by is not None
-            seen[check.by.name].add(earned(check, trial).result)
-    if not has_numbers(got):
-        return {name: ["computed"] for name in seen}
-    return {name: sorted(results) for name, results in seen.items()}
+        for name in results:
+            checks = [check for check in found.checks if check.by is not None and check.by.name == name]
+            results[name] |= {earned(check, trial).result for check in checks}
+            values[name].add(str([(check.name, check.value, check.interval) for check in checks]))
+    computed = {name for name in results if len(values[name]) == 1 and results[name] != {UNDECIDED}}
+    return {name: ["computed"] if name in computed else sorted(results[name]) for name in results}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("claims", nargs="*", default=["*"])
     parser.add_argument("--out", type=Path, default=Path("out"))
+    parser.add_argument("--size", choices=SIZES, default="quick")
+    parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     known = json.loads(FILE.read_text(encoding="utf-8")) if FILE.is_file() else {}
     for claim in find(options.claims):
         now = claim.current
-        known[now.key] = outcomes(now, options.out)
-        stuck = [name for name, results in known[now.key].items() if set(results) <= {"holds"}]
+        lab = Lab(options.size, options.out, options.seed, progress=False)
+        before = known.setdefault(now.key, {})
+        for name, results in outcomes(now, lab).items():
+            before[name] = sorted({*before.get(name, ()), *results})
+        stuck = [name for name, results in known[now.key].items() if set(results) in ({HOLDS}, {UNDECIDED})]
         print(now.key, *(f"\n    always the same: {name}" for name in stuck), flush=True)
         write_atomically(FILE, (json.dumps(dict(sorted(known.items())), indent=1) + "\n").encode())
     return 0
