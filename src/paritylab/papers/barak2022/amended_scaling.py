@@ -124,7 +124,7 @@ class EveryStep(Settings):
         lines = {k: Line(curves[f"({name}) k={k}"], high=25) for k in self.degrees}
         checks: list[Check] = []
         for k, line in lines.items():
-            checks += [self.r_squared(*line.r_squared, setting=name, k=k, part=part),
+            checks += [self.r_squared(*line.straightness, setting=name, k=k, part=part),
                        self.slope(*line.slope, high=k, setting=name, k=k, part=part)]
         for k, after in pairwise(self.degrees):
             checks.append(self.increase(*steeper_by(lines[k], lines[after]), setting=name, k=k, next=after, part=part))

@@ -274,6 +274,16 @@ class Line:
         return with_interval(1 - residuals / np.sum((self.y - self.y.mean(1, keepdims=True)) ** 2, axis=1))
 
     @property
+    def straightness(self) -> tuple[float, tuple[float, float]]:
+        """R^2 with the basic bootstrap interval, which mirrors the resampled values at the estimate.
+
+        Resampling adds the noise of medians a second time, and noise only ever lowers R^2: the resampled values lie
+        below the estimate, and their own central 95 % can exclude it.
+        """
+        value, (low, high) = self.r_squared
+        return value, (2 * value - high, min(2 * value - low, 1.0))
+
+    @property
     def preference(self) -> tuple[float, tuple[float, float]]:
         """log(residual of an exponential law / residual of a power law): above 0 where the power law fits better."""
         with np.errstate(divide="ignore", invalid="ignore"):
