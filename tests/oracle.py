@@ -301,23 +301,35 @@ def train(setup, seed, run, params, steps):
             g = tree_map(lambda leaf, noise=noise: leaf + opt.noise * noise[id(leaf)], g)
         rates = spread(opt.rates, params)
         lr = tree_map(lambda rate, t=t: opt.lr * float(opt.schedule(t)) * rate, rates)
+        if opt.clip is not None:
+            free = tree_map(lambda g, rate: np.sum(g * g) * (rate != 0), g, rates)
+            norm = np.sqrt(sum(float(leaf) for leaf in leaves(free)))
+            g = tree_map(lambda g, norm=norm: g * min(1.0, opt.clip / norm) if norm else g, g)
+        if opt.decay_form == "coupled":
+            g = tree_map(lambda g, p: g + opt.weight_decay * p, g, params)
         kind = type(opt).__name__
         if kind == "SGD":
-            if opt.decay_form == "coupled":
-                decay = tree_map(lambda a: a * opt.weight_decay, lr)
-            else:
-                decay = tree_map(lambda rate: opt.weight_decay * (rate != 0), rates)
-            params = tree_map(lambda p, g, a, d: p * (1 - d) - a * g, params, g, lr, decay)
+            m = tree_map(lambda m, g: opt.momentum * m + g, m, g)
+            step = tree_map(lambda m, g: g + opt.momentum * m, m, g) if opt.nesterov else m
         elif kind == "SignSGD":
-            params = tree_map(lambda p, g, a: p - a * np.sign(g), params, g, lr)
+            step = tree_map(lambda m, g: np.sign(opt.b1 * m + (1 - opt.b1) * g), m, g)
+            m = tree_map(lambda m, g: opt.b2 * m + (1 - opt.b2) * g, m, g)
         elif kind == "Adam":
             m = tree_map(lambda m, g: opt.b1 * m + (1 - opt.b1) * g, m, g)
             v = tree_map(lambda v, g: opt.b2 * v + (1 - opt.b2) * g * g, v, g)
             c1, c2 = 1 - opt.b1 ** (t + 1), 1 - opt.b2 ** (t + 1)
             step = tree_map(lambda m, v, c1=c1, c2=c2: m / c1 / (np.sqrt(v / c2) + opt.eps), m, v)
-            params = tree_map(lambda p, s, a: p - a * s, params, step, lr)
+        elif kind == "RMSProp":
+            v = tree_map(lambda v, g: opt.alpha * v + (1 - opt.alpha) * g * g, v, g)
+            m = tree_map(lambda m, v, g: opt.momentum * m + g / (np.sqrt(v) + opt.eps), m, v, g)
+            step = m
         else:
             raise ValueError(kind)
+        if opt.decay_form == "decoupled":
+            params = tree_map(lambda p, a: p - a * opt.weight_decay * p, params, lr)
+        elif opt.decay_form == "plain":
+            params = tree_map(lambda p, rate: p - opt.weight_decay * p * (rate != 0), params, rates)
+        params = tree_map(lambda p, s, a: p - a * s, params, step, lr)
         history.append(params)
     return history
 

@@ -68,16 +68,73 @@ def test_weight_decay_is_that_of_torch():
     assert_same(after, want)
 
 
-def test_weight_decay_follows_torch_itself():
+TORCH = {
+    "decay": (pl.SGD(0.3, weight_decay=0.5), "SGD", {"lr": 0.3, "weight_decay": 0.5}),
+    "momentum": (pl.SGD(0.1, momentum=0.9, weight_decay=0.1), "SGD",
+                 {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.1}),
+    "nesterov": (pl.SGD(0.1, momentum=0.8, nesterov=True, weight_decay=0.1), "SGD",
+                 {"lr": 0.1, "momentum": 0.8, "nesterov": True, "weight_decay": 0.1}),
+    "adam": (pl.Adam(0.1, b1=0.8, b2=0.95, eps=1e-4), "Adam", {"lr": 0.1, "betas": (0.8, 0.95), "eps": 1e-4}),
+    "adam, decay": (pl.Adam(0.1, weight_decay=0.2), "Adam", {"lr": 0.1, "weight_decay": 0.2}),
+    "adamw": (pl.AdamW(0.1, 0.3), "AdamW", {"lr": 0.1, "weight_decay": 0.3}),
+    "rmsprop": (pl.RMSProp(0.01, alpha=0.9), "RMSprop", {"lr": 0.01, "alpha": 0.9}),
+    "rmsprop, momentum": (pl.RMSProp(0.01, momentum=0.5, weight_decay=0.1), "RMSprop",
+                          {"lr": 0.01, "momentum": 0.5, "weight_decay": 0.1}),
+    "clip": (pl.SGD(0.1, momentum=0.9, clip=0.5), "SGD", {"lr": 0.1, "momentum": 0.9}),
+}
+
+
+@pytest.mark.parametrize(("ours", "name", "options"), TORCH.values(), ids=TORCH)
+def test_a_hundred_steps_are_those_of_torch(ours, name, options):
     torch = pytest.importorskip("torch")
     weights = [torch.tensor(np.array(leaf), requires_grad=True) for leaf in jax.tree.leaves(PARAMS)]
-    theirs = torch.optim.SGD(weights, lr=0.3, weight_decay=0.5)
-    for t in range(STEPS):
+    theirs = getattr(torch.optim, name)(weights, **options)
+    for t in range(100):
         for weight, g in zip(weights, jax.tree.leaves(gradient(t)), strict=True):
             weight.grad = torch.tensor(np.array(g))
+        if ours.clip is not None:
+            torch.nn.utils.clip_grad_norm_(weights, ours.clip)
         theirs.step()
-    for ours, weight in zip(jax.tree.leaves(moves(pl.SGD(0.3, weight_decay=0.5))[-1]), weights, strict=True):
-        np.testing.assert_allclose(ours, weight.detach().numpy(), rtol=1e-5)
+    for leaf, weight in zip(jax.tree.leaves(moves(ours, steps=100)[-1]), weights, strict=True):
+        np.testing.assert_allclose(leaf, weight.detach().numpy(), rtol=1e-5, atol=1e-5)
+
+
+OPTAX = {
+    "momentum": (pl.SGD(0.1, momentum=0.9), optax.sgd(0.1, momentum=0.9)),
+    "nesterov": (pl.SGD(0.1, momentum=0.9, nesterov=True), optax.sgd(0.1, momentum=0.9, nesterov=True)),
+    "adamw": (pl.AdamW(0.1, 0.3), optax.adamw(0.1, weight_decay=0.3)),
+    "lion": (pl.Lion(0.01, weight_decay=0.1), optax.lion(0.01, b1=0.9, b2=0.99, weight_decay=0.1)),
+    "rmsprop": (pl.RMSProp(0.01, alpha=0.9), optax.rmsprop(0.01, decay=0.9, eps=1e-8, eps_in_sqrt=False)),
+    "clip": (pl.SGD(0.1, clip=0.5), optax.chain(optax.clip_by_global_norm(0.5), optax.sgd(0.1))),
+}
+
+
+@pytest.mark.parametrize(("ours", "theirs"), OPTAX.values(), ids=OPTAX)
+def test_twenty_steps_are_those_of_optax(ours, theirs):
+    assert_same(moves(ours, steps=20), optax_moves(theirs, steps=20))
+
+
+def test_signum_is_lion_with_one_running_mean():
+    m, params = jax.tree.map(jnp.zeros_like, PARAMS), PARAMS
+    for t in range(STEPS):
+        m = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, m, gradient(t))
+        params = jax.tree.map(lambda p, m: p - 0.01 * jnp.sign(m), params, m)
+    assert_same(moves(pl.SignSGD(0.01, b1=0.9, b2=0.9))[-1], params)
+
+
+def test_a_frozen_layer_does_not_count_towards_the_norm():
+    (after,) = moves(pl.SGD(0.1, clip=0.5, rates=(0, 1)), steps=1)
+    g = gradient(0)[1]["w"]
+    np.testing.assert_allclose(after[1]["w"], PARAMS[1]["w"] - 0.1 * g * min(1, 0.5 / jnp.linalg.norm(g)), rtol=1e-5)
+
+
+def test_new_fields_leave_old_ids_alone():
+    ids = {"sgd": pl.SGD(), "adam": pl.Adam(), "sign": pl.SignSGD()}
+    found = {name: pl.Setup(pl.Parity(30, 3), pl.Learner(optimiser=each)).to_json() for name, each in ids.items()}
+    assert not any(word in text for text in found.values() for word in ("momentum", "clip", "nesterov"))
+    assert "weight_decay" in found["sgd"]
+    assert "weight_decay" not in found["adam"]
+    assert "b1" not in found["sign"]
 
 
 def test_plain_weight_decay_does_not_depend_on_the_learning_rate():
@@ -177,12 +234,19 @@ def test_gradient_noise_adds_to_the_gradient():
         (lambda: pl.SGD(noise=math.inf), "gradient noise"),
         (lambda: pl.SGD(weight_decay=-0.1), "weight decay"),
         (lambda: pl.SGD(weight_decay=math.inf), "weight decay"),
-        (lambda: pl.SGD(decay_form="torch"), "'coupled' or 'plain'"),
-        (lambda: pl.SGD(decay_form=np.arange(99).reshape(3, 33)), "'coupled' or 'plain'"),
+        (lambda: pl.SGD(decay_form="torch"), "coupled, decoupled, plain"),
+        (lambda: pl.SGD(decay_form=np.arange(99).reshape(3, 33)), "coupled, decoupled, plain"),
         (lambda: pl.SGD(schedule="cosin:3"), "did you mean 'cosine'"),
         (lambda: pl.Adam(b1=1), r"in \[0, 1\)"),
         (lambda: pl.Adam(b2=-0.1), r"in \[0, 1\)"),
         (lambda: pl.Adam(eps=-1), "eps"),
+        (lambda: pl.SGD(momentum=1), r"momentum must be in \[0, 1\)"),
+        (lambda: pl.SGD(nesterov=True), "needs momentum"),
+        (lambda: pl.SGD(clip=0), "clip must be above 0"),
+        (lambda: pl.Adam(weight_decay=-1), "weight decay"),
+        (lambda: pl.Adam(decay_form="none"), "coupled, decoupled, plain"),
+        (lambda: pl.SignSGD(b1=0.9), "both 0 or both above"),
+        (lambda: pl.RMSProp(alpha=1), r"alpha must be in \[0, 1\)"),
         (lambda: pl.Optax(), "transformation"),
         (lambda: pl.Learner(optimiser=SimpleNamespace(lr=1)), "one of SGD"),
         (lambda: pl.Learner(optimiser="sgd"), "one of SGD"),

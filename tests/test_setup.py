@@ -66,6 +66,8 @@ optimisers = st.one_of(
     st.builds(pl.SGD, **common, weight_decay=numbers, decay_form=st.sampled_from(["coupled", "plain"])),
     st.builds(pl.Adam, **common, b1=unit, b2=unit, eps=st.floats(0, 1)),
     st.builds(pl.SignSGD, **common),
+    st.builds(pl.SGD, **common, momentum=unit, clip=st.none() | st.floats(0.01, 10)),
+    st.builds(pl.RMSProp, **common, alpha=unit, momentum=unit),
 )
 problems = st.one_of(
     st.builds(pl.Parity, st.integers(6, 70), st.integers(0, 6), noise=st.floats(0, 1)),

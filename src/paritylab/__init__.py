@@ -45,7 +45,10 @@ if TYPE_CHECKING:
     from paritylab.setups.networks import Transformer as Transformer
     from paritylab.setups.optimisers import SGD as SGD
     from paritylab.setups.optimisers import Adam as Adam
+    from paritylab.setups.optimisers import AdamW as AdamW
+    from paritylab.setups.optimisers import Lion as Lion
     from paritylab.setups.optimisers import Optax as Optax
+    from paritylab.setups.optimisers import RMSProp as RMSProp
     from paritylab.setups.optimisers import SignSGD as SignSGD
     from paritylab.setups.problems import LeakyParity as LeakyParity
     from paritylab.setups.problems import Parity as Parity
@@ -70,7 +73,7 @@ _WHERE = {
     "running.races": ("Race", "race"),
     "running.sweeps": ("Result", "measure", "sweep"),
     "setups.networks": ("MLP", "DisjointPolyNet", "Network", "Neuron", "PolyNet", "Transformer"),
-    "setups.optimisers": ("SGD", "Adam", "Optax", "SignSGD"),
+    "setups.optimisers": ("SGD", "Adam", "AdamW", "Lion", "Optax", "RMSProp", "SignSGD"),
     "setups.problems": ("LeakyParity", "Parity", "Polynomial"),
     "setups.setup": ("Learner", "Protocol", "Setup"),
     "storage.records": ("Records",),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from paritylab import Parity
 
 NETWORKS = ("mlp", "neuron", "polynet", "disjoint-polynet", "transformer")
-OPTIMISERS = ("sgd", "adam", "sign-sgd")
+OPTIMISERS = ("sgd", "adam", "adamw", "rmsprop", "sign-sgd", "lion")
 
 
 def add(commands: Any) -> None:
@@ -67,8 +67,16 @@ def add_problem_and_learner(parser: Parser, several: bool = True) -> None:
     learner.add_argument("--lr", type=float, nargs="+" if several else 1, default=[0.1],
                          help="learning rates; several are compared" if several else "learning rate")
     learner.add_argument("--schedule", default="constant", help="linear:T, cosine:T, inverse-sqrt:T, steps:...")
-    learner.add_argument("--weight-decay", type=float, default=0.0, help="weight decay (SGD)")
-    learner.add_argument("--decay-form", default="coupled", help="coupled (as PyTorch) or plain: (1 - decay) theta")
+    learner.add_argument("--momentum", type=float, default=None, help="of sgd, rmsprop or sign-sgd (0 unless said)")
+    learner.add_argument("--nesterov", action="store_true", help="Nesterov's momentum (sgd)")
+    learner.add_argument("--betas", type=float, nargs=2, default=None, metavar=("B1", "B2"),
+                         help="of adam, adamw (0.9 0.999 unless said) or lion (0.9 0.99)")
+    learner.add_argument("--eps", type=float, default=None, help="of adam, adamw or rmsprop (1e-8 unless said)")
+    learner.add_argument("--clip", type=float, default=None, help="the largest norm of a gradient")
+    learner.add_argument("--weight-decay", type=float, default=None, help="weight decay (0; 0.01 of adamw)")
+    learner.add_argument("--decay-form", default=None,
+                         help="coupled (in the gradient), decoupled (lr times decay, beside the step) or plain:"
+                         " (1 - decay) theta; coupled unless said, decoupled of adamw and lion")
     learner.add_argument("--gradient-noise", type=float, default=0.0, help="standard deviation added to gradients")
     learner.add_argument("--batch", type=count, default=32, help="batch size")
 
@@ -219,17 +227,30 @@ def make_network(options: argparse.Namespace, k: int) -> Any:
 
 
 def make_optimiser(options: argparse.Namespace, lr: float, kind: str | None = None) -> Any:
-    from paritylab import SGD, Adam, SignSGD
+    from paritylab import SGD, Adam, AdamW, Lion, RMSProp, SignSGD
 
     kind = str(kind or options.optimiser or "sgd")
     if kind not in OPTIMISERS:
         raise unknown("optimiser", kind, OPTIMISERS)
-    common = {"lr": lr, "schedule": options.schedule, "noise": options.gradient_noise}
-    if kind == "sgd":
-        return SGD(**common, weight_decay=options.weight_decay, decay_form=options.decay_form)
-    require(options.weight_decay == 0, f"--weight-decay belongs to sgd, not {kind}")
-    require(options.decay_form == "coupled", f"--decay-form belongs to sgd, not {kind}")
-    return (Adam if kind == "adam" else SignSGD)(**common)
+    makers = {"sgd": SGD, "adam": Adam, "adamw": AdamW, "rmsprop": RMSProp, "sign-sgd": SignSGD, "lion": Lion}
+    owners = {"momentum": ("sgd", "rmsprop", "sign-sgd"), "nesterov": ("sgd",), "betas": ("adam", "adamw", "lion"),
+              "eps": ("adam", "adamw", "rmsprop")}
+    for name, allowed in owners.items():
+        require(getattr(options, name) in (None, False) or kind in allowed,
+                f"--{name} belongs to {', '.join(allowed)}, not {kind}")
+    given: dict[str, Any] = {"clip": options.clip, "weight_decay": options.weight_decay, "eps": options.eps,
+                             "nesterov": options.nesterov or None}
+    if options.betas is not None:
+        given |= {"b1": options.betas[0], "b2": options.betas[1]}
+    if options.momentum is not None:
+        given |= {"b1": options.momentum, "b2": options.momentum} if kind == "sign-sgd" else {
+            "momentum": options.momentum}
+    require(options.decay_form is None or kind not in ("adamw", "lion") or options.decay_form == "decoupled",
+            f"{kind} decays by --decay-form decoupled, not {options.decay_form}")
+    if kind not in ("adamw", "lion"):
+        given["decay_form"] = options.decay_form
+    told = {name: value for name, value in given.items() if value is not None}
+    return makers[kind](lr=lr, schedule=options.schedule, noise=options.gradient_noise, **told)
 
 
 def draw(results: list[Any], out: Path) -> list[Path]:

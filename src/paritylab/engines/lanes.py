@@ -48,6 +48,10 @@ def refusal(setup: Setup) -> str | None:
         return f"it has no loss {setup.learner.loss.spec}"
     if type(optimiser) is not SGD:
         return f"it has no {type(optimiser).__name__}"
+    if optimiser.momentum:
+        return "it has no momentum"
+    if optimiser.clip is not None:
+        return "it does not clip gradients"
     return _too_large(setup)
 
 

@@ -1,23 +1,32 @@
 """Optimisers: how a gradient moves the params.
 
 Every optimiser has a learning rate ``lr``, a ``schedule`` that multiplies it, ``rates`` that multiply it per layer
-(0 freezes a layer; one number for each top-level part of the params, by position or by name) and gradient ``noise``
-(the standard deviation tau of Gaussian noise added to every coordinate of the gradient).
+(0 freezes a layer; one number for each top-level part of the params, by position or by name), gradient ``noise``
+(the standard deviation tau of Gaussian noise added to every coordinate of the gradient), ``clip`` (the largest norm of
+the whole gradient, frozen layers left out) and ``weight_decay`` in one of three forms:
+
+- ``coupled``: decay times theta is added to the gradient (the ``weight_decay`` of PyTorch's SGD and Adam);
+- ``decoupled``: theta shrinks by lr times decay beside the step (AdamW);
+- ``plain``: theta shrinks by decay, which the learning rate does not enter (barak2022, eq. 3).
+
+An optimiser of its own kind says by :meth:`Optimiser.direct` where a gradient leads; the rest is the same for all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from paritylab.errors import InvalidInput, require, single
+from paritylab.errors import InvalidInput, flag, require, single
 from paritylab.setups.schedules import ScheduleLike, schedule
 
 Tree = Any
+FORMS = ("coupled", "decoupled", "plain")
+LATE = {"late": True}
 
 
 def _factors(rates: Any) -> tuple[Any, ...]:
@@ -41,23 +50,53 @@ class Optimiser:
     schedule: ScheduleLike = "constant"
     rates: Any = None  # a sequence, or a mapping from names
     noise: float = 0.0
+    clip: float | None = field(default=None, kw_only=True, metadata=LATE)
+    weight_decay: float = field(default=0.0, kw_only=True, metadata=LATE)
+    decay_form: str = field(default="coupled", kw_only=True, metadata=LATE)
 
     def __post_init__(self) -> None:
-        for field, name in (("lr", "learning rate"), ("noise", "gradient noise")):
-            value = single(f"the {name}", getattr(self, field))
-            require(value >= 0, f"the {name} must be at least 0, not {value:g}")
-            object.__setattr__(self, field, value)
+        for name, words in (("lr", "the learning rate"), ("noise", "the gradient noise"),
+                            ("weight_decay", "weight decay")):
+            value = single(words, getattr(self, name))
+            require(value >= 0, f"{words} must be at least 0, not {value:g}")
+            object.__setattr__(self, name, value)
         object.__setattr__(self, "schedule", schedule(self.schedule))
         if self.rates is not None:
             object.__setattr__(self, "rates", _factors(self.rates))
+        if self.clip is not None:
+            object.__setattr__(self, "clip", single("clip", self.clip))
+            require(self.clip > 0, f"clip must be above 0, not {self.clip:g}")
+        object.__setattr__(self, "decay_form", str(self.decay_form))
+        require(self.decay_form in FORMS, f"decay_form must be one of {', '.join(FORMS)}, not {self.decay_form!r}")
 
     def start(self, params: Tree) -> Tree:
         """The optimiser's state before the first step."""
         return ()
 
+    def direct(self, gradient: Tree, state: Tree, params: Tree, step: Any) -> tuple[Tree, Tree]:
+        """Where a gradient leads, to be multiplied by the learning rate and taken off the params; and the new state."""
+        raise TypeError("Optimiser is what all optimisers share; use SGD, Adam, RMSProp, SignSGD or Optax")
+
     def move(self, gradient: Tree, state: Tree, params: Tree, lr: Tree, step: Any) -> tuple[Tree, Tree]:
         """New params and state; ``lr`` has the params' structure, one learning rate for each array."""
-        raise TypeError("Optimiser is what all optimisers share; use SGD, Adam, SignSGD or Optax")
+        rates = self.layer_rates(params)
+        if self.clip is not None:
+            gradient = _clipped(gradient, rates, self.clip)
+        form = self._form()
+        if form == "coupled":
+            gradient = jax.tree.map(lambda g, p: g + self.weight_decay * p, gradient, params)
+        direction, state = self.direct(gradient, state, params, step)
+        if form == "plain":
+            keep = jax.tree.map(lambda rate: 1 - self.weight_decay * (rate != 0), rates)
+        elif form == "decoupled":
+            keep = jax.tree.map(lambda a: 1 - a * self.weight_decay, lr)
+        else:
+            return jax.tree.map(lambda p, d, a: p - a * d, params, direction, lr), state
+        return jax.tree.map(lambda p, d, a, k: p * k - a * d, params, direction, lr, keep), state
+
+    def _form(self) -> str | None:
+        """How weights decay, if they do."""
+        return self.decay_form if self.weight_decay else None
 
     def layer_rates(self, params: Tree) -> Tree:
         """The factor of every array of the params."""
@@ -73,40 +112,65 @@ class Optimiser:
         return dict(zip(keys, spread, strict=True)) if named else type(params)(spread)
 
 
+def _clipped(gradient: Tree, rates: Tree, most: float) -> Tree:
+    """The gradient, shorter if it must be: its norm over all layers that are not frozen is at most ``most``."""
+    squares = jax.tree.map(lambda g, rate: jnp.sum(g * g) * (rate != 0), gradient, rates)
+    norm = jnp.sqrt(sum(jax.tree.leaves(squares)))
+    factor = jnp.where(norm > most, most / norm, 1.0)
+    return jax.tree.map(lambda g: g * factor, gradient)
+
+
+def _fraction(owner: Optimiser, *names: str) -> None:
+    """Fields that must lie in [0, 1), as single precision has them."""
+    for name in names:
+        value = single(name, getattr(owner, name))
+        require(0 <= value < 1, f"{name} must be in [0, 1), not {value:g}")
+        object.__setattr__(owner, name, value)
+
+
+def _small(owner: Optimiser, name: str = "eps") -> None:
+    value = single(name, getattr(owner, name))
+    require(value >= 0, f"{name} must be at least 0, not {value:g}")
+    object.__setattr__(owner, name, value)
+
+
 @dataclass(frozen=True)
 class SGD(Optimiser):
-    """theta <- theta - lr (gradient + decay theta), as PyTorch does it.
+    """theta <- theta - lr (gradient + decay theta), as PyTorch does it, with momentum and Nesterov's if wanted.
 
-    With ``decay_form="plain"`` weight decay is theta <- (1 - decay) theta - lr gradient (barak2022, eq. 3), which the
-    learning rate does not enter. ``SGD(noise=tau)`` is noisy SGD.
+    With momentum mu the step is v <- mu v + gradient; Nesterov's is gradient + mu v. ``SGD(noise=tau)`` is noisy SGD.
     """
 
     weight_decay: float = 0.0
     decay_form: str = "coupled"
+    momentum: float = field(default=0.0, kw_only=True, metadata=LATE)
+    nesterov: bool = field(default=False, kw_only=True, metadata=LATE)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "weight_decay", single("weight decay", self.weight_decay))
-        require(self.weight_decay >= 0, f"weight decay must be at least 0, not {self.weight_decay:g}")
-        object.__setattr__(self, "decay_form", str(self.decay_form))
-        require(self.decay_form in ("coupled", "plain"),
-                f"decay_form must be 'coupled' or 'plain', not {self.decay_form!r}")
+        _fraction(self, "momentum")
+        object.__setattr__(self, "nesterov", flag("nesterov", self.nesterov))
+        require(self.momentum > 0 or not self.nesterov, "nesterov=True needs momentum")
 
-    def move(self, gradient: Tree, state: Tree, params: Tree, lr: Tree, step: Any) -> tuple[Tree, Tree]:
-        if self.weight_decay == 0:
-            return jax.tree.map(lambda p, g, a: p - a * g, params, gradient, lr), state
-        keep = jax.tree.map(lambda a, rate: 1 - self._decay(a, rate), lr, self.layer_rates(params))
-        return jax.tree.map(lambda p, g, a, k: p * k - a * g, params, gradient, lr, keep), state
+    def start(self, params: Tree) -> Tree:
+        return jax.tree.map(jnp.zeros_like, params) if self.momentum else ()
 
-    def _decay(self, lr: Any, rate: float) -> Any:
-        if self.decay_form == "coupled":
-            return lr * self.weight_decay
-        return self.weight_decay * (rate != 0)
+    def direct(self, gradient: Tree, state: Tree, params: Tree, step: Any) -> tuple[Tree, Tree]:
+        if not self.momentum:
+            return gradient, state
+        state = jax.tree.map(lambda v, g: self.momentum * v + g, state, gradient)
+        if not self.nesterov:
+            return state, state
+        return jax.tree.map(lambda v, g: g + self.momentum * v, state, gradient), state
+
+    def _form(self) -> str | None:
+        form = super()._form()  # without momentum coupled and decoupled are the same
+        return "decoupled" if form == "coupled" and not self.momentum else form
 
 
 @dataclass(frozen=True)
 class Adam(Optimiser):
-    """Adam with bias correction."""
+    """Adam with bias correction; :func:`AdamW` is the one with decoupled weight decay."""
 
     b1: float = 0.9
     b2: float = 0.999
@@ -114,32 +178,89 @@ class Adam(Optimiser):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("b1", "b2", "eps"):
-            object.__setattr__(self, name, single(name, getattr(self, name)))
-        require(0 <= self.b1 < 1 and 0 <= self.b2 < 1, f"b1 and b2 must be in [0, 1), not {self.b1:g}, {self.b2:g}")
-        require(self.eps >= 0, f"eps must be at least 0, not {self.eps:g}")
+        _fraction(self, "b1", "b2")
+        _small(self)
 
     def start(self, params: Tree) -> Tree:
         zeros = jax.tree.map(jnp.zeros_like, params)
         return zeros, zeros
 
-    def move(self, gradient: Tree, state: Tree, params: Tree, lr: Tree, step: Any) -> tuple[Tree, Tree]:
+    def direct(self, gradient: Tree, state: Tree, params: Tree, step: Any) -> tuple[Tree, Tree]:
         first = jax.tree.map(lambda m, g: self.b1 * m + (1 - self.b1) * g, state[0], gradient)
         second = jax.tree.map(lambda v, g: self.b2 * v + (1 - self.b2) * g * g, state[1], gradient)
         t = jnp.asarray(step, jnp.float32) + 1
         c1, c2 = 1 - self.b1**t, 1 - self.b2**t
-        moved = jax.tree.map(
-            lambda p, m, v, a: p - a * (m / c1) / (jnp.sqrt(v / c2) + self.eps), params, first, second, lr
-        )
-        return moved, (first, second)
+        return jax.tree.map(lambda m, v: (m / c1) / (jnp.sqrt(v / c2) + self.eps), first, second), (first, second)
+
+
+def AdamW(lr: float = 0.001, weight_decay: float = 0.01, **more: Any) -> Adam:
+    """Adam with decoupled weight decay.
+
+    >>> AdamW(0.01, weight_decay=0.1).decay_form
+    'decoupled'
+    """
+    return Adam(lr, weight_decay=weight_decay, decay_form="decoupled", **more)
+
+
+@dataclass(frozen=True)
+class RMSProp(Optimiser):
+    """The gradient over the root of the running mean of its squares, as PyTorch does it, with momentum if wanted."""
+
+    alpha: float = 0.99
+    eps: float = 1e-8
+    momentum: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _fraction(self, "alpha", "momentum")
+        _small(self)
+
+    def start(self, params: Tree) -> Tree:
+        zeros = jax.tree.map(jnp.zeros_like, params)
+        return (zeros, zeros) if self.momentum else (zeros,)
+
+    def direct(self, gradient: Tree, state: Tree, params: Tree, step: Any) -> tuple[Tree, Tree]:
+        squares = jax.tree.map(lambda v, g: self.alpha * v + (1 - self.alpha) * g * g, state[0], gradient)
+        scaled = jax.tree.map(lambda v, g: g / (jnp.sqrt(v) + self.eps), squares, gradient)
+        if not self.momentum:
+            return scaled, (squares,)
+        moving = jax.tree.map(lambda m, d: self.momentum * m + d, state[1], scaled)
+        return moving, (squares, moving)
 
 
 @dataclass(frozen=True)
 class SignSGD(Optimiser):
-    """theta <- theta - lr sign(gradient)."""
+    """theta <- theta - lr sign(b1 m + (1 - b1) gradient), where m <- b2 m + (1 - b2) gradient after the step.
 
-    def move(self, gradient: Tree, state: Tree, params: Tree, lr: Tree, step: Any) -> tuple[Tree, Tree]:
-        return jax.tree.map(lambda p, g, a: p - a * jnp.sign(g), params, gradient, lr), state
+    Without momentum (b1 = b2 = 0) it is the sign of the gradient; with b1 = b2 that of its running mean (signum);
+    :func:`Lion` has two different ones.
+    """
+
+    b1: float = field(default=0.0, kw_only=True, metadata=LATE)
+    b2: float = field(default=0.0, kw_only=True, metadata=LATE)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _fraction(self, "b1", "b2")
+        require((self.b1 > 0) == (self.b2 > 0), f"b1 and b2 are both 0 or both above, not {self.b1:g} and {self.b2:g}")
+
+    def start(self, params: Tree) -> Tree:
+        return jax.tree.map(jnp.zeros_like, params) if self.b1 else ()
+
+    def direct(self, gradient: Tree, state: Tree, params: Tree, step: Any) -> tuple[Tree, Tree]:
+        if not self.b1:
+            return jax.tree.map(jnp.sign, gradient), state
+        signs = jax.tree.map(lambda m, g: jnp.sign(self.b1 * m + (1 - self.b1) * g), state, gradient)
+        return signs, jax.tree.map(lambda m, g: self.b2 * m + (1 - self.b2) * g, state, gradient)
+
+
+def Lion(lr: float = 0.0001, b1: float = 0.9, b2: float = 0.99, **more: Any) -> SignSGD:
+    """Sign-SGD with two running means, and decoupled weight decay if any.
+
+    >>> Lion(0.001, weight_decay=0.1).b2
+    0.99
+    """
+    return SignSGD(lr, b1=b1, b2=b2, decay_form="decoupled", **more)
 
 
 @dataclass(frozen=True)
@@ -157,6 +278,6 @@ class Optax(Optimiser):
     def start(self, params: Tree) -> Tree:
         return self.transformation.init(params)
 
-    def move(self, gradient: Tree, state: Tree, params: Tree, lr: Tree, step: Any) -> tuple[Tree, Tree]:
+    def direct(self, gradient: Tree, state: Tree, params: Tree, step: Any) -> tuple[Tree, Tree]:
         updates, state = self.transformation.update(gradient, state, params)
-        return jax.tree.map(lambda p, u, a: p + a * u, params, updates, lr), state
+        return jax.tree.map(jnp.negative, updates), state

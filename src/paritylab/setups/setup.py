@@ -38,7 +38,7 @@ class Learner:
         require(hasattr(self.network, "init") and hasattr(self.network, "apply"),
                 f"a network needs init and apply; {type(self.network).__name__} has not both")
         require(isinstance(self.optimiser, optimisers.Optimiser),
-                f"an optimiser must be one of SGD, Adam, SignSGD, Optax, not {self.optimiser!r}")
+                f"an optimiser must be one of SGD, Adam, RMSProp, SignSGD, Optax, not {self.optimiser!r}")
         object.__setattr__(self, "batch", whole("batch", self.batch))
         require(self.batch >= 1, f"batch must be at least 1, not {self.batch}")
         require(self.batch < 2**31, f"batch must be below 2^31, not {self.batch}")
@@ -201,6 +201,7 @@ CLASSES: dict[str, type] = {
     "network": networks.Network,
     "sgd": optimisers.SGD,
     "adam": optimisers.Adam,
+    "rmsprop": optimisers.RMSProp,
     "sign-sgd": optimisers.SignSGD,
     "optax": optimisers.Optax,
 }

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 
 
 QUIET = {"consecutive": 1, "decay_form": "coupled", "schedule": "constant", "threshold": 1, "output_bias": True,
-         "b1": 0.9, "b2": 0.999, "eps": 1e-8, "bias": True}
+         "eps": 1e-8, "bias": True}
 """What goes without saying; so do fields that are zero, false or not given."""
+QUIET_OF = {"adam": {"b1": 0.9, "b2": 0.999}, "rmsprop": {"alpha": 0.99}}
+"""The same for parts of one type."""
 SHOWN = 6
 """So many values of one field are written out."""
 
@@ -71,10 +73,10 @@ def _protocol(parts: Sequence[dict[str, Any]]) -> str:
 def _part(parts: Sequence[dict[str, Any]]) -> str:
     """The fields of one part of Setups that are worth a word; its type, if it has one, comes first."""
     names = sorted({name for part in parts for name in part} - {"type"})
-    told = []
+    told, quiet = [], QUIET | QUIET_OF.get(str(parts[0].get("type")), {})
     for name in names:
-        values = [part.get(name) for part in parts]
-        if any(value and value != QUIET.get(name) for value in values) or (name in QUIET and not all(values)):
+        values = [part.get(name, quiet.get(name)) for part in parts]
+        if any(value and value != quiet.get(name) for value in values) or (name in quiet and not all(values)):
             told.append(f"{name} {_values(values)}")
     kinds = _values([part["type"] for part in parts]) if "type" in parts[0] else ""
     return ": ".join(filter(None, [kinds, ", ".join(told)]))
