@@ -13,6 +13,7 @@ namespace paritylab {
 enum class Family { mlp, neuron, polynet };
 enum class Activation { clip, power, zigzag, triangle, polynomial, sinusoid, gelu };
 enum class Loss { hinge, square, logistic, correlation, l1 };
+enum class Rule { sgd, momentum, adam, rmsprop, sign };
 enum class Status : int32_t { solved, censored, diverged };
 
 struct Config {
@@ -25,7 +26,8 @@ struct Config {
     Activation activation;
     std::vector<float> activation_params;
 
-    // Training: theta <- theta (1 - lr coupled - plain) - lr (gradient + noise), a rate of its own for each layer.
+    // Training: theta <- theta (1 - lr coupled - plain) - lr rule(gradient + noise, clipped, + decay_gradient theta), a
+    // rate of its own for each layer.
     Loss loss;
     std::vector<float> loss_params;
     int batch;
@@ -33,6 +35,10 @@ struct Config {
     std::vector<float> rates;
     float decay_coupled;
     float decay_plain;
+    Rule rule;
+    std::vector<float> rule_params;  // momentum: mu, Nesterov's or not; adam: b1, b2, eps; rmsprop: alpha, eps, mu; sign: b1, b2
+    float clip;            // the largest norm of a gradient; 0: any
+    float decay_gradient;
 
     // Data: fresh inputs every step, or a sample drawn once.
     int64_t sample;  // 0: fresh
@@ -65,6 +71,8 @@ struct Config {
         return total;
     }
     int words() const { return (inputs + 31) / 32; }
+    // Whether the sums of a batch move the weights as they are.
+    bool plain() const { return rule == Rule::sgd && clip == 0 && decay_gradient == 0; }
     bool decays() const { return decay_coupled != 0 || decay_plain != 0; }
 };
 

@@ -18,9 +18,10 @@ public:
 
     explicit DeepNetwork(const Config& config) : config_(config), inputs_(config.inputs), scratch_(widest(config)) {
         const std::vector<int> sizes = config.sizes();
-        for (size_t l = 1; l < sizes.size(); ++l) layers_.emplace_back(sizes[l - 1], sizes[l], config.batch <= SAMPLES);
+        for (size_t l = 1; l < sizes.size(); ++l) layers_.emplace_back(sizes[l - 1], sizes[l], config.plain() && config.batch <= SAMPLES);
         u_.resize(layers_.back().vectors());
         u_sums_.resize(u_.size());
+        if (!config.plain()) each_array([&](std::vector<vf>& all) { memory_.emplace_back(all.size()); });
         for (int j = 0; j < config.inputs; ++j) {
             inputs_.by_unit[j] = ~uint64_t{0};
             for (int s = 0; s < SAMPLES; ++s) inputs_.by_sample[j / 64 * SAMPLES + s] |= uint64_t{1} << j % 64;
@@ -46,6 +47,8 @@ public:
     void clear(int /*slot*/) {
         each_array([](std::vector<vf>& all) { std::fill(all.begin(), all.end(), vf{}); });
         c_ = vf{};
+        for (Memory& memory : memory_) memory.clear();
+        c_memory_.clear();
     }
 
     vf nan_unless_finite() {
@@ -99,27 +102,136 @@ public:
         }
     }
 
+    // Adds the block to the batch's gradient, for a rule that is not plain SGD.
+    void accumulate(Block& block, bool first) {
+        if (first) clear_gradient();
+        const uint64_t going = head_backward(block);
+        for (size_t l = layers_.size(); l-- > 0;) {
+            DeepLayer& layer = layers_[l];
+            add_biases(layer, going);
+            const BatchPart part{first, false};
+            if (l > 0) {
+                DeepBackward<true>(layer, signals(l), going, part, Update{}, scratch_)(&layers_[l - 1]);
+            } else {
+                DeepBackward<false>(layer, signals(l), going, part, Update{}, scratch_)(nullptr);
+            }
+        }
+    }
+
+    // Moves the parameters by the rule, once the batch's gradient is complete.
+    void step(const Step& step) {
+        const vf scale = config_.clip > 0 ? clipping(config_, squared_norm()) : broadcast(1.0f);
+        with_rule(config_, step, [&](const auto& rule) {
+            size_t number = 0;
+            const auto move = [&](const auto& by, std::vector<vf>& theta, const std::vector<vf>& gradient, int width) {
+                Memory& memory = memory_[number++];
+                for (size_t i = 0; i < theta.size(); ++i) by(theta[i], gradient[i], memory.first[i], memory.second[i]);
+                keep_padding_at_zero(theta, width), keep_padding_at_zero(memory.first, width);
+                keep_padding_at_zero(memory.second, width);
+            };
+            for (size_t l = 0; l < layers_.size(); ++l) {
+                DeepLayer& layer = layers_[l];
+                const Move by(config_, rule, scale, step.lr, config_.rates[l]);
+                Memory& memory = memory_[number];
+                move(by, layer.W, layer.W_sums, 0);
+                for (std::vector<vf>* all : {&layer.W, &memory.first, &memory.second}) keep_padding_at_zero(layer, *all);
+                config_.bias ? move(by, layer.b, layer.b_sums, layer.width) : void(++number);
+            }
+            const Move by(config_, rule, scale, step.lr, config_.rates.back());
+            move(by, u_, u_sums_, config_.width);
+            if (config_.bias) by(c_, c_sum_, c_memory_.first[0], c_memory_.second[0]);
+        });
+    }
+
+    void add_noise_to_gradient(const Key<vu>& key, vf tau) {
+        add_noise_to(key, [&](size_t) { return tau; }, &DeepLayer::W_sums, &DeepLayer::b_sums, u_sums_, c_sum_);
+    }
+
     void add_noise(const Key<vu>& key, vf lr, vf tau) {
+        const auto size = [&](size_t l) { return -(lr * config_.rates[l]) * tau; };
+        add_noise_to(key, size, &DeepLayer::W, &DeepLayer::b, u_, c_);
+    }
+
+private:
+    // What the optimiser remembers of one array.
+    struct Memory {
+        std::vector<vf> first, second;
+        explicit Memory(size_t size) : first(size), second(size) {}
+        void clear() {
+            std::fill(first.begin(), first.end(), vf{});
+            std::fill(second.begin(), second.end(), vf{});
+        }
+    };
+
+    // Units that pad the last registers; a rule that divides 0 by 0 must not make a number of them. Of the biases:
+    static void keep_padding_at_zero(std::vector<vf>& all, int width) {
+        for (size_t v = width / LANES; width > 0 && v < all.size(); ++v) {
+            all[v] = select(DeepUnits::valid(static_cast<int>(v), width), all[v], vf{});
+        }
+    }
+
+    // And of the weights:
+    static void keep_padding_at_zero(const DeepLayer& layer, std::vector<vf>& all) {
+        const Tile& panel = layer.panels.back();
+        for (int v = std::max(panel.first, layer.width / LANES); v < panel.first + panel.units; ++v) {
+            const vi valid = DeepUnits::valid(v, layer.width);
+            vf* w = &all[layer.weights_at(panel) + (v - panel.first)];
+            for (int i = 0; i < layer.inputs; ++i) w[i * panel.units] = select(valid, w[i * panel.units], vf{});
+        }
+    }
+
+    // Unit by unit, each over its inputs: an order that instruction sets do not change.
+    vf squared_norm() {
+        vf total{};
+        for (size_t l = 0; l < layers_.size(); ++l) {
+            const DeepLayer& layer = layers_[l];
+            if (config_.rates[l] == 0) continue;
+            vf partial[PARTS]{};
+            for (const Tile& panel : layer.panels) {
+                for (int u = 0; u < panel.units; ++u) {
+                    const int v = panel.first + u;
+                    vf sum = config_.bias ? layer.b_sums[v] * layer.b_sums[v] : vf{};
+                    for (int i = 0; i < layer.inputs; ++i) {
+                        const vf g = layer.W_sums[layer.weights_at(panel) + static_cast<size_t>(i) * panel.units + u];
+                        sum += g * g;
+                    }
+                    partial[v % PARTS] += select(DeepUnits::valid(v, layer.width), sum, vf{});
+                }
+            }
+            total += DeepUnits::sum(partial);
+        }
+        if (config_.rates.back() == 0) return total;
+        vf partial[PARTS]{};
+        for (size_t v = 0; v < u_.size(); ++v) {
+            const vf square = u_sums_[v] * u_sums_[v];
+            partial[v % PARTS] += select(DeepUnits::valid(static_cast<int>(v), config_.width), square, vf{});
+        }
+        total += DeepUnits::sum(partial);
+        return config_.bias ? total + c_sum_ * c_sum_ : total;
+    }
+
+    template <class Size>
+    void add_noise_to(const Key<vu>& key, Size&& size_of, std::vector<vf> DeepLayer::*W, std::vector<vf> DeepLayer::*b,
+                      std::vector<vf>& u, vf& c) {
         uint32_t number = 0;  // the arrays are numbered b, W, b, W, ..., or W, W, ... where there are no biases
         const auto next = [&] { return fold_in(key, broadcast(number++)); };
         for (size_t l = 0; l < layers_.size(); ++l) {
             DeepLayer& layer = layers_[l];
-            const vf size = -(lr * config_.rates[l]) * tau;
-            if (config_.bias) kick_row(layer.b.data(), 0, layer.vectors(), layer.width, next(), 0, size);
+            const vf size = size_of(l);
+            if (config_.bias) kick_row((layer.*b).data(), 0, layer.vectors(), layer.width, next(), 0, size);
             const Key<vu> leaf = next();
             for (const Tile& panel : layer.panels) {
                 for (int i = 0; i < layer.inputs; ++i) {
-                    vf* row = &layer.W[layer.weights_at(panel) + static_cast<size_t>(i) * panel.units];
+                    vf* row = &(layer.*W)[layer.weights_at(panel) + static_cast<size_t>(i) * panel.units];
                     kick_row(row, panel.first, panel.units, layer.width, leaf, uint32_t(i) * layer.width, size);
                 }
             }
         }
-        const vf size = -(lr * config_.rates.back()) * tau;
-        if (config_.bias) kick(c_, next(), vu{}, size, vi{} == 0);
-        kick_row(u_.data(), 0, static_cast<int>(u_.size()), config_.width, next(), 0, size);
+        const vf size = size_of(layers_.size());
+        if (config_.bias) kick(c, next(), vu{}, size, vi{} == 0);
+        kick_row(u.data(), 0, static_cast<int>(u.size()), config_.width, next(), 0, size);
     }
 
-private:
     static int widest(const Config& config) {
         return config.below.empty() ? 0 : *std::max_element(config.below.begin(), config.below.end());
     }
@@ -216,6 +328,8 @@ private:
     std::vector<DeepLayer> layers_;
     std::vector<vf> u_, u_sums_;
     vf c_{}, c_sum_{};
+    std::vector<Memory> memory_;  // of each array, in the order of each_array; empty for plain SGD
+    Memory c_memory_{1};
     DeepScratch scratch_;
 };
 

@@ -1,10 +1,12 @@
 // The networks of one group: the way forward, the way back, and the step.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "heads.h"
 #include "losses.h"
+#include "optimisers.h"
 
 namespace paritylab::PARITYLAB_ISA {
 
@@ -25,11 +27,19 @@ public:
         : config_(config),
           tiles_(plan_tiles<L>(config)),
           theta_(config),
-          gradient_(config, config.batch > L::BLOCK),  // the sums over one block never leave the registers
+          // Of plain SGD the sums over one block never leave the registers.
+          gradient_(config, config.batch > L::BLOCK || !config.plain()),
+          first_(config, !config.plain()),
+          second_(config, !config.plain()),
           after_(config.family == Family::polynet ? L::vectors(config.width) : 0) {}
 
-    void put(int slot, const Parameters& parameters) { load<L>(config_, tiles_, parameters, slot, theta_); }
-    void clear(int slot) { theta_.clear(slot); }
+    void put(int slot, const Parameters& parameters) {
+        clear(slot);
+        load<L>(config_, tiles_, parameters, slot, theta_);
+    }
+    void clear(int slot) {
+        for (Registers<L>* all : {&theta_, &first_, &second_}) all->clear(slot);
+    }
     Parameters get(int slot) { return save<L>(config_, tiles_, theta_, slot); }
     vf nan_unless_finite() const { return PARITYLAB_ISA::nan_unless_finite(theta_); }
 
@@ -71,9 +81,41 @@ public:
         if (next) head_forward(*next);
     }
 
+    // Adds the block to the batch's gradient, for a rule that is not plain SGD.
+    void accumulate(Block& block, bool first) {
+        if (first) clear_gradient();
+        head_backward(block);
+        for (const Tile& tile : tiles_) {
+            PARITYLAB_ISA::backward<L>(tile, block.inputs, block.count, block.tile(tile), weights(theta_, tile),
+                                       weights(gradient_, tile), {first, false}, Update{});
+        }
+    }
+
+    // Moves the parameters by the rule, once the batch's gradient is complete.
+    void step(const Step& step) {
+        const vf scale = config_.clip > 0 ? clipping(config_, squared_norm()) : broadcast(1.0f);
+        with_rule(config_, step, [&](const auto& rule) {
+            const Move hidden(config_, rule, scale, step.lr, config_.rates[0]);
+            const Move head(config_, rule, scale, step.lr, config_.rates[1]);
+            move(hidden, theta_.W, gradient_.W, first_.W, second_.W);
+            if (config_.bias) move(hidden, theta_.b, gradient_.b, first_.b, second_.b);
+            if (config_.family != Family::mlp) return;
+            move(head, theta_.u, gradient_.u, first_.u, second_.u);
+            if (config_.bias) head(theta_.c, gradient_.c, first_.c, second_.c);
+        });
+        keep_padding_at_zero();
+    }
+
+    // Adds tau times a standard normal to every number of the gradient.
+    void add_noise_to_gradient(const Key<vu>& key, vf tau) { add_noise(gradient_, key, {tau, tau}); }
+
     // Moves every parameter by lr tau, times the rate of its layer, times a standard normal.
     void add_noise(const Key<vu>& key, vf lr, vf tau) {
-        const vf size[2] = {-(lr * config_.rates[0]) * tau, -(lr * config_.rates[1]) * tau};
+        add_noise(theta_, key, {-(lr * config_.rates[0]) * tau, -(lr * config_.rates[1]) * tau});
+    }
+
+private:
+    void add_noise(Registers<L>& to, const Key<vu>& key, std::array<vf, 2> size) {
         const auto leaf = [&](uint32_t number) { return fold_in(key, broadcast(number)); };
         const uint32_t biases = config_.bias;  // the arrays are numbered b, W, c, u, or W, u where there are no biases
         const Key<vu> leaves[] = {leaf(0), leaf(biases), leaf(2), leaf(1 + 2 * biases)};
@@ -81,20 +123,61 @@ public:
             for (int i = 0; i < tile.units; ++i) {
                 const vu unit = L::unit_index(tile.first + i);
                 const vi valid = L::valid(tile.first + i, config_.width);
-                if (config_.bias) kick(theta_.b[tile.first + i], leaves[0], unit, size[0], valid);
+                if (config_.bias) kick(to.b[tile.first + i], leaves[0], unit, size[0], valid);
                 for (int j = 0; j < config_.inputs; ++j) {
                     const vu element = unit + static_cast<uint32_t>(j) * static_cast<uint32_t>(config_.width);
-                    kick(weights(tile)[j * tile.units + i], leaves[1], element, size[0], valid);
+                    kick(weights(to, tile)[j * tile.units + i], leaves[1], element, size[0], valid);
                 }
-                if (config_.family == Family::mlp) kick(theta_.u[tile.first + i], leaves[3], unit, size[1], valid);
+                if (config_.family == Family::mlp) kick(to.u[tile.first + i], leaves[3], unit, size[1], valid);
             }
         }
-        if (config_.family == Family::mlp && config_.bias) kick(theta_.c, leaves[2], vu{}, size[1], vi{} == 0);
+        if (config_.family == Family::mlp && config_.bias) kick(to.c, leaves[2], vu{}, size[1], vi{} == 0);
     }
 
-private:
     size_t offset(const Tile& tile) const { return static_cast<size_t>(tile.first) * config_.inputs; }
-    vf* weights(const Tile& tile) { return &theta_.W[offset(tile)]; }
+    vf* weights(Registers<L>& of, const Tile& tile) { return &of.W[offset(tile)]; }
+    vf* weights(const Tile& tile) { return weights(theta_, tile); }
+
+    template <class M>
+    static void move(const M& by, std::vector<vf>& theta, const std::vector<vf>& gradient, std::vector<vf>& first,
+                     std::vector<vf>& second) {
+        for (size_t i = 0; i < theta.size(); ++i) by(theta[i], gradient[i], first[i], second[i]);
+    }
+
+    // Unit by unit, each over its inputs: an order that tiles and instruction sets do not change.
+    vf squared_norm() {
+        const bool hidden = config_.rates[0] != 0, head = config_.rates[1] != 0 && config_.family == Family::mlp;
+        vf partial[L::PARTIAL_SUMS]{};
+        for (const Tile& tile : tiles_) {
+            for (int i = 0; i < tile.units; ++i) {
+                const int v = tile.first + i;
+                vf sum{};
+                if (hidden && config_.bias) sum += gradient_.b[v] * gradient_.b[v];
+                for (int j = 0; hidden && j < config_.inputs; ++j) {
+                    const vf g = weights(gradient_, tile)[j * tile.units + i];
+                    sum += g * g;
+                }
+                if (head) sum += gradient_.u[v] * gradient_.u[v];
+                partial[v % L::PARTIAL_SUMS] += select(L::valid(v, config_.width), sum, vf{});
+            }
+        }
+        const vf total = L::sum(partial);
+        return head && config_.bias ? total + gradient_.c * gradient_.c : total;
+    }
+
+    // Of the units that pad the last register; a rule that divides 0 by 0 must not make a number of them.
+    void keep_padding_at_zero() {
+        const int last = L::vectors(config_.width) - 1;
+        const vi valid = L::valid(last, config_.width);
+        const Tile& tile = tiles_.back();
+        for (Registers<L>* all : {&theta_, &first_, &second_}) {
+            for (vf* v : {&all->b[last], &all->u[last]}) *v = select(valid, *v, vf{});
+            for (int j = 0; L::SLOTS == 1 && j < config_.inputs; ++j) {
+                vf& w = weights(*all, tile)[j * tile.units + tile.units - 1];
+                w = select(valid, w, vf{});
+            }
+        }
+    }
 
     void head_forward(Block& block) {
         if (config_.family == Family::polynet) return polynet_forward(tiles_, block);
@@ -138,6 +221,7 @@ private:
     std::vector<Tile> tiles_;
     Registers<L> theta_;
     Registers<L> gradient_;
+    Registers<L> first_, second_;  // what the optimiser remembers
     std::vector<vf> after_;  // polynet's scratch
 };
 

@@ -25,6 +25,7 @@ struct paritylab_pool {
 namespace {
 
 static_assert(int(Family::polynet) == PARITYLAB_POLYNET && int(Activation::gelu) == PARITYLAB_GELU);
+static_assert(int(Rule::sign) == PARITYLAB_SIGN);
 static_assert(int(Loss::l1) == PARITYLAB_L1 && int(Status::diverged) == PARITYLAB_DIVERGED);
 static_assert(int(Layout::deep) == PARITYLAB_DEEP);
 
@@ -57,9 +58,10 @@ const char* refusal_of_names(const paritylab_config& c) {
     if (!among(c.family, Family::polynet)) return "family: unknown";
     if (!among(c.activation, Activation::gelu)) return "activation: unknown";
     if (!among(c.loss, Loss::l1)) return "loss: unknown";
+    if (!among(c.rule, Rule::sign)) return "rule: unknown";
     if (!among(c.layout, PARITYLAB_BY_SHAPE)) return "layout: unknown";
     if (c.layers < 1 || c.widths == nullptr) return "layers: expected at least 1, and their widths";
-    for (const paritylab_floats* floats : {&c.activation_params, &c.loss_params, &c.schedule, &c.rates}) {
+    for (const paritylab_floats* floats : {&c.activation_params, &c.loss_params, &c.schedule, &c.rates, &c.rule_params}) {
         if (floats->count < 0 || (floats->count > 0 && floats->data == nullptr)) return "floats: expected as many as said";
     }
     return nullptr;
@@ -74,6 +76,7 @@ Parsed parse(const paritylab_config& c) {
         .loss = Loss(c.loss), .loss_params = to_vector(c.loss_params), .batch = c.batch,
         .schedule = to_schedule(c.schedule), .rates = to_vector(c.rates),
         .decay_coupled = c.decay_coupled, .decay_plain = c.decay_plain,
+        .rule = Rule(c.rule), .rule_params = to_vector(c.rule_params), .clip = c.clip, .decay_gradient = c.decay_gradient,
         .sample = c.sample, .replacement = c.replacement != 0,
         .eval_every = c.eval_every, .eval_size = c.eval_size, .eval_fresh = c.eval_fresh != 0,
         .allowed_errors = c.allowed_errors, .consecutive = c.consecutive, .keep_params = true};

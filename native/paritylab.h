@@ -30,6 +30,13 @@ enum {
     PARITYLAB_CORRELATION,
     PARITYLAB_L1
 };
+enum {
+    PARITYLAB_SGD,
+    PARITYLAB_MOMENTUM, /* mu, 1 for Nesterov's */
+    PARITYLAB_ADAM,     /* b1, b2, eps */
+    PARITYLAB_RMSPROP,  /* alpha, eps, mu */
+    PARITYLAB_SIGN      /* b1, b2: 0 without memory */
+};
 enum { PARITYLAB_SOLVED, PARITYLAB_CENSORED, PARITYLAB_DIVERGED };
 enum { PARITYLAB_RUNS_IN_LANES, PARITYLAB_UNITS_IN_LANES, PARITYLAB_DEEP, PARITYLAB_BY_SHAPE };
 
@@ -60,6 +67,10 @@ typedef struct {
     int64_t allowed_errors;
     int32_t consecutive;
     int32_t layout; /* PARITYLAB_BY_SHAPE, or one of the others */
+    int32_t rule;   /* PARITYLAB_SGD, or one of the others */
+    paritylab_floats rule_params;
+    float clip;           /* the largest norm of a gradient; 0: any */
+    float decay_gradient; /* times theta, added to the gradient */
 } paritylab_config;
 
 /* Weights of one run: W layer after layer, each (inputs, units) row by row; b of all units; u and c of an MLP's head. */

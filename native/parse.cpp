@@ -46,6 +46,15 @@ Loss parse_loss(const std::string& name) {
                         {"l1", Loss::l1}});
 }
 
+Rule parse_rule(const std::string& name) {
+    return parse<Rule>("rule", name,
+                       {{"sgd", Rule::sgd},
+                        {"momentum", Rule::momentum},
+                        {"adam", Rule::adam},
+                        {"rmsprop", Rule::rmsprop},
+                        {"sign", Rule::sign}});
+}
+
 void check(const Config& config) {
     if (const char* why = refusal(config)) throw std::invalid_argument(why);
 }

@@ -11,6 +11,7 @@ namespace paritylab {
 Family parse_family(const std::string& name);
 Activation parse_activation(const std::string& name);
 Loss parse_loss(const std::string& name);
+Rule parse_rule(const std::string& name);
 
 void check(const Config& config);
 

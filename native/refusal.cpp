@@ -41,6 +41,21 @@ Demand loss_demand(const Config& config) {
             "loss_params: hinge takes beta, logistic takes scale, the others nothing"};
 }
 
+Demand rule_demand(const Config& config) {
+    const std::vector<float>& p = config.rule_params;
+    const auto fraction = [](float x) { return x >= 0 && x < 1; };
+    switch (config.rule) {
+        case Rule::sgd: return {p.empty(), "sgd: expected no parameters"};
+        case Rule::momentum: return {p.size() == 2 && fraction(p[0]), "momentum: expected mu in [0, 1), and 0 or 1"};
+        case Rule::adam:
+            return {p.size() == 3 && fraction(p[0]) && fraction(p[1]) && p[2] >= 0, "adam: expected b1, b2 and eps"};
+        case Rule::rmsprop:
+            return {p.size() == 3 && fraction(p[0]) && p[1] >= 0 && fraction(p[2]), "rmsprop: expected alpha, eps, mu"};
+        case Rule::sign: return {p.size() == 2 && fraction(p[0]) && fraction(p[1]), "sign: expected b1 and b2"};
+    }
+    return {false, "rule: unknown"};
+}
+
 bool is_size(int64_t units) { return units >= 1 && units <= 1 << 20; }
 
 }  // namespace
@@ -67,6 +82,9 @@ const char* refusal(const Config& config) {
         {config.rates.size() == config.below.size() + 2, "rates: expected one for each layer"},
         config.family != Family::polynet ? activation_demand(config) : Demand{true, nullptr},  // polynet has none
         loss_demand(config),
+        rule_demand(config),
+        {config.clip >= 0, "clip: expected at least 0"},
+        {config.decay_gradient >= 0, "decay_gradient: expected at least 0"},
         {numbered(config.batch), "batch: too many random words in one batch"},
         {numbered(config.sample), "sample: too many random words in one sample"},
         {numbered(config.eval_size), "eval_size: too many random words in one evaluation"},

@@ -84,6 +84,7 @@ private:
             L::set(tau_, slot, run.tau);
             L::set(step_vector_, slot, 0u);
             step_[slot] = 0;
+            powers_[slot] = {1, 1};
             streak_[slot] = 0;
             run.start = {};  // the registers have it now
             run_[slot] = std::move(run);
@@ -131,7 +132,9 @@ private:
         for (; steps > 0; --steps) {
             const vf lr = scheduled_lr();
             const vu step = step_vector_;
-            if (Net::FUSES && config_.batch == 1) {
+            if (!config_.plain()) {
+                remembering_step(*block, lr, step);
+            } else if (Net::FUSES && config_.batch == 1) {
                 if (!ahead) forward(*block, 0, 1);
                 count_step();
                 ahead = steps > 1 && !noisy_;  // noise must come before the next step's way forward
@@ -146,8 +149,32 @@ private:
                 }
                 count_step();
             }
-            if (noisy_) network_.add_noise(fold_in(noise_keys_.now, step), lr, tau_);
+            if (noisy_ && config_.plain()) network_.add_noise(fold_in(noise_keys_.now, step), lr, tau_);
         }
+    }
+
+    void remembering_step(Block& block, vf lr, vu step) {
+        for (int first = 0; first < config_.batch; first += L::BLOCK) {
+            forward(block, first, std::min(L::BLOCK, config_.batch - first));
+            network_.accumulate(block, first == 0);
+        }
+        count_step();
+        if (noisy_) network_.add_noise_to_gradient(fold_in(noise_keys_.now, step), tau_);
+        network_.step(corrected(lr));
+    }
+
+    // Adam's means begin at 0; by 1 - b^t they are too small. The powers are products, the same on every machine.
+    Step corrected(vf lr) {
+        Step step{lr, {}, {}};
+        if (config_.rule != Rule::adam) return step;
+        for (int slot = 0; slot < L::SLOTS; ++slot) {
+            auto& [first, second] = powers_[slot];
+            first *= config_.rule_params[0];
+            second *= config_.rule_params[1];
+            L::set(step.first, slot, static_cast<float>(1 / (1 - first)));
+            L::set(step.second, slot, static_cast<float>(1 / (1 - second)));
+        }
+        return step;
     }
 
     void forward(Block& block, int first, int count) {
@@ -285,6 +312,7 @@ private:
     int streak_[L::SLOTS]{};
     vu step_vector_{};  // step_, as the streams count it
     vf lr_{}, tau_{};
+    std::pair<double, double> powers_[L::SLOTS]{};  // of Adam's b1 and b2
     std::shared_ptr<const Schedule::Block> factors_[L::SLOTS];  // of the block of steps that it is in
     Keys<L> noise_keys_;
 

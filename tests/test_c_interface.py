@@ -13,6 +13,9 @@ from test_native_kernel import INF, ISAS, _lanes, add, make_run
 STATE = ("tag", "status", "t_c", "steps", "accuracy", "loss")
 
 
+RULES = ("sgd", "momentum", "adam", "rmsprop", "sign")
+
+
 class Floats(Structure):
     _fields_ = [("data", POINTER(c_float)), ("count", c_int64)]
 
@@ -24,7 +27,7 @@ class Config(Structure):
         ("batch", c_int32), ("schedule", Floats), ("rates", Floats), ("decay_coupled", c_float),
         ("decay_plain", c_float), ("sample", c_int64), ("replacement", c_int32), ("eval_every", c_int64),
         ("eval_size", c_int64), ("eval_fresh", c_int32), ("allowed_errors", c_int64), ("consecutive", c_int32),
-        ("layout", c_int32),
+        ("layout", c_int32), ("rule", c_int32), ("rule_params", Floats), ("clip", c_float), ("decay_gradient", c_float),
     ]
 
 
@@ -83,7 +86,9 @@ def config(cfg):
         bias=cfg.get("bias", True), activation=KINDS.index(cfg["activation"]), loss=LOSS_KINDS.index(cfg["loss"]),
         layout=LAYOUTS.index(cfg["layout"]), **{name: cfg[name] for name in alike},
         **{name: floats(cfg[name]) for name in ("activation_params", "loss_params", "rates")},
-        schedule=floats(cfg["schedule"] and cfg["schedule"].factors),
+        schedule=floats(cfg["schedule"] and cfg["schedule"].factors), rule=RULES.index(cfg.get("rule", "sgd")),
+        rule_params=floats(cfg.get("rule_params", [])), clip=cfg.get("clip", 0),
+        decay_gradient=cfg.get("decay_gradient", 0),
     )
 
 
@@ -119,10 +124,11 @@ def records(library, cfg, runs, max_steps, isa):
         dict(width=5, sample=20, eval_fresh=True),
         dict(width=1, family="neuron", activation="sinusoid", activation_params=[1.3, 2.0], loss="l1", loss_params=[]),
         dict(width=3, family="polynet", loss="square", loss_params=[], batch=1),
+        dict(width=7, rule="adam", rule_params=[0.9, 0.999, 1e-8], clip=0.5, decay_gradient=0.1),
         dict(width=40, layout="within", activation="gelu", activation_params=[], loss="logistic", decay_plain=0.01),
         dict(width=9, below=[20, 7], rates=[1.0, 0.5, 1.0, 2.0], schedule=factors(30)),
     ],
-    ids=["mlp", "neuron", "polynet", "within", "deep"],
+    ids=["mlp", "neuron", "polynet", "adam", "within", "deep"],
 )
 def test_the_c_interface_gives_the_records_of_the_module(library, options, isa):
     cfg = COMMON | options

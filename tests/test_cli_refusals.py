@@ -49,7 +49,7 @@ BAD = [
     ("--gradient-noise -1", "gradient noise"),
     ("--gradient-noise inf", "gradient noise"),
     ("--engine lane", "did you mean 'lanes'"),
-    ("--engine lanes --optimiser adam", "lanes"),
+    ("--engine lanes --network transformer", "lanes"),
     ("--threads 0", "--threads must be at least 1"),
     ("--setting barak2022:xvv", "did you mean"),
     ("--setting barak2023:i", "--setting must be barak2022:NAME"),

@@ -8,6 +8,7 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import oracle
 import pytest
 from blocks import same
@@ -303,7 +304,7 @@ REFUSED = {
     "activation": (replace(SMALL, learner=pl.Learner(pl.MLP(3, mine))), "no activation"),
     "tanh": (replace(SMALL, learner=pl.Learner(pl.Neuron("tanh"))), "no activation tanh"),
     "loss": (replace(SMALL, learner=pl.Learner(loss=lambda f, y: f * y)), "no loss"),
-    "optimiser": (replace(SMALL, learner=pl.Learner(optimiser=pl.Adam())), "no Adam"),
+    "optimiser": (replace(SMALL, learner=pl.Learner(optimiser=pl.Optax(transformation=optax.sgd(1.0)))), "no Optax"),
 }
 
 

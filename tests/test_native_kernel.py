@@ -287,8 +287,14 @@ def records(cfg, runs, max_steps, chunks=1, seconds=60.0):
         dict(n=20, width=100, below=[35, 113], rates=[1.0] * 4, batch=5, loss_params=[0.3]),
         dict(n=12, width=9, batch=8, sample=50, replacement=False, eval_every=64),
         dict(n=12, width=4, batch=8, family="polynet", loss="logistic", decay_coupled=0.01, eval_fresh=True),
+        dict(n=33, width=12, batch=5, rule="adam", rule_params=[0.9, 0.999, 1e-8], decay_gradient=0.1),
+        dict(n=20, width=21, batch=40, layout="within", rule="momentum", rule_params=[0.9, 1.0], clip=0.5),
+        dict(n=20, width=5, batch=1, layout="lanes", rule="rmsprop", rule_params=[0.99, 1e-8, 0.5], clip=0.5),
+        dict(n=20, width=40, below=[35], rates=[1.0] * 3, batch=70, rule="sign", rule_params=[0.9, 0.99], clip=0.5),
+        dict(n=20, width=40, below=[35], rates=[1.0] * 3, rule="adam", rule_params=[0.9, 0.99, 1e-8], clip=0.5),
     ],
-    ids=["online", "single", "within", "deep of one", "deep", "sample", "polynet"],
+    ids=["online", "single", "within", "deep of one", "deep", "sample", "polynet", "adam", "momentum", "rmsprop",
+         "sign", "deep adam"],
 )
 def test_records_do_not_depend_on_company(options):
     cfg = DEFAULTS | dict(eval_size=32, allowed_errors=5) | options

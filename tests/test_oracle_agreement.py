@@ -103,17 +103,7 @@ for _name in ACTIVATIONS[1:]:
     CASES[f"deep {_name}"] = pl.Setup(PARITY, replace(MLP, network=pl.MLP((5, 19), _name), optimiser=_rate))
 for _name in LOSSES[1:]:
     CASES[f"deep {_name}"] = pl.Setup(PARITY, replace(DEEP, loss=_name))
-JAX_ONLY = {
-    "tanh": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, "tanh"))),
-    "no output bias": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, output_bias=False))),
-    "disjoint polynet": pl.Setup(pl.Parity(n=8, support=(0, 4)), replace(MLP, network=pl.DisjointPolyNet(2))),
-    "transformer": pl.Setup(
-        pl.Parity(n=5, k=2), replace(MLP, network=pl.Transformer(d_emb=4, d_attn=2, heads=2, d_mlp=5), batch=3)
-    ),
-    "transformer with adam": pl.Setup(
-        pl.Parity(n=4, k=2),
-        replace(MLP, network=pl.Transformer(d_emb=4, d_attn=3, heads=1, d_mlp=3), optimiser=pl.Adam(0.01), batch=3),
-    ),
+OPTIMISERS = {
     "momentum": pl.Setup(PARITY, replace(MLP, optimiser=pl.SGD(0.02, momentum=0.9, weight_decay=0.1))),
     "nesterov, clipped": pl.Setup(PARITY, replace(MLP, optimiser=pl.SGD(0.02, momentum=0.8, nesterov=True, clip=0.3))),
     "adamw": pl.Setup(PARITY, replace(MLP, optimiser=pl.AdamW(0.01, 0.2, rates=(1, 0.5)))),
@@ -125,6 +115,34 @@ JAX_ONLY = {
     "adam": pl.Setup(PARITY, replace(MLP, optimiser=pl.Adam(0.01))),
     # an odd batch, because the sign of a gradient that vanishes exactly is a matter of rounding
     "sign sgd": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, "gelu"), optimiser=pl.SignSGD(0.001), batch=5)),
+    "momentum, gradient noise": pl.Setup(PARITY, replace(MLP, optimiser=pl.SGD(0.02, momentum=0.9, noise=0.1))),
+    "clipped sgd, frozen": pl.Setup(PARITY, replace(MLP, optimiser=pl.SGD(0.1, clip=0.2, rates=(1, 0)))),
+    "neuron with adam": pl.Setup(PARITY, replace(MLP, network=pl.Neuron("gelu"), optimiser=pl.Adam(0.01))),
+    "polynet with rmsprop": pl.Setup(PARITY, replace(MLP, network=pl.PolyNet(3), optimiser=pl.RMSProp(0.001))),
+    "batch of one with adam": pl.Setup(PARITY, replace(MLP, optimiser=pl.Adam(0.003), batch=1)),
+    "large batch with momentum": pl.Setup(PARITY, replace(MLP, optimiser=pl.SGD(0.02, momentum=0.9), batch=70)),
+    "sample with adamw": pl.Setup(replace(PARITY, sample=20), replace(MLP, optimiser=pl.AdamW(0.01, 0.5))),
+    "deep, adamw": pl.Setup(PARITY, replace(DEEP, optimiser=pl.AdamW(0.003, 0.2, clip=0.5, rates=(1, 0.5, 1, 2)))),
+    "deep, momentum and noise": pl.Setup(
+        PARITY, replace(DEEP, optimiser=pl.SGD(0.01, momentum=0.9, noise=0.05, schedule="cosine:40"))
+    ),
+    "no biases with adam": pl.Setup(
+        PARITY,
+        replace(MLP, network=pl.MLP(5, bias=False, output_bias=False), optimiser=pl.Adam(0.01, weight_decay=0.1)),
+    ),
+}
+CASES |= OPTIMISERS
+JAX_ONLY = {
+    "tanh": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, "tanh"))),
+    "no output bias": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, output_bias=False))),
+    "disjoint polynet": pl.Setup(pl.Parity(n=8, support=(0, 4)), replace(MLP, network=pl.DisjointPolyNet(2))),
+    "transformer": pl.Setup(
+        pl.Parity(n=5, k=2), replace(MLP, network=pl.Transformer(d_emb=4, d_attn=2, heads=2, d_mlp=5), batch=3)
+    ),
+    "transformer with adam": pl.Setup(
+        pl.Parity(n=4, k=2),
+        replace(MLP, network=pl.Transformer(d_emb=4, d_attn=3, heads=1, d_mlp=3), optimiser=pl.Adam(0.01), batch=3),
+    ),
 }
 
 
@@ -182,7 +200,7 @@ def update_history(setup: pl.Setup):
 
 
 SHORT = ("mlp relu", "neuron zigzag:3", "polynet hinge", "two words", "label noise", "finite sample", "gradient noise",
-         "weight decay", "frozen first layer", "schedule", "deep", "adam")
+         "weight decay", "frozen first layer", "schedule", "deep", "adam", "momentum", "deep, adamw")
 
 
 @pytest.mark.parametrize("name", long_but([*CASES, *JAX_ONLY], *SHORT))

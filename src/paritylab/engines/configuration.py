@@ -9,11 +9,25 @@ from typing import Any, Literal
 import numpy as np
 
 from paritylab.setups.networks import MLP, Neuron, PolyNet
-from paritylab.setups.optimisers import SGD
+from paritylab.setups.optimisers import SGD, Adam, Optimiser, RMSProp, SignSGD
 from paritylab.setups.setup import Setup
 
 Family = Literal["mlp", "neuron", "polynet"]
 FAMILIES: dict[type, Family] = {MLP: "mlp", Neuron: "neuron", PolyNet: "polynet"}
+
+
+RULES: dict[type, Callable[[Any], tuple[str, tuple[float, ...]]]] = {
+    SGD: lambda o: ("momentum", (o.momentum, float(o.nesterov))) if o.momentum else ("sgd", ()),
+    Adam: lambda o: ("adam", (o.b1, o.b2, o.eps)),
+    RMSProp: lambda o: ("rmsprop", (o.alpha, o.eps, o.momentum)),
+    SignSGD: lambda o: ("sign", (o.b1, o.b2)),
+}
+
+
+def rule_of(optimiser: Optimiser) -> tuple[str, list[float]]:
+    """The kernels' name for an optimiser, and its numbers."""
+    rule, numbers = RULES[type(optimiser)](optimiser)
+    return rule, [float(number) for number in numbers]
 
 
 @dataclass(frozen=True)
@@ -37,6 +51,12 @@ class Configuration:
     """A factor for each layer."""
     decay_coupled: float
     decay_plain: float
+    rule: str
+    """What becomes of a gradient: sgd, momentum, adam, rmsprop or sign."""
+    rule_params: list[float]
+    clip: float
+    """The largest norm of a gradient; 0 for any."""
+    decay_gradient: float
     sample: int
     """Examples of a finite sample; 0 for fresh inputs every step."""
     replacement: bool
@@ -51,12 +71,15 @@ class Configuration:
         """That of a program which the kernels can train: see :func:`paritylab.engines.lanes.refusal`."""
         network, loss, optimiser = program.learner.network, program.learner.loss, program.learner.optimiser
         problem, protocol = program.problem, program.protocol
-        assert isinstance(optimiser, SGD)
         family = FAMILIES[type(network)]
         activation, numbers = network.activation.native if family != "polynet" else ("power", (1.0,))
         widths = network.widths if isinstance(network, MLP) else [network.degree if family == "polynet" else 1]
         rates = [float(rate) for rate in optimiser.rates or [1.0]]
-        plain = optimiser.decay_form == "plain"
+        rule, rule_params = rule_of(optimiser)
+        decays = {form: float(optimiser.weight_decay) * (optimiser.decay_form == form)
+                  for form in ("coupled", "decoupled", "plain")}
+        if rule == "sgd" and not optimiser.clip:  # without memory both are the same, and one is faster
+            decays = {"coupled": 0.0, "decoupled": decays["coupled"] + decays["decoupled"], "plain": decays["plain"]}
         return cls(
             n=problem.n,
             family=family,
@@ -70,8 +93,12 @@ class Configuration:
             loss_params=[float(x) for x in loss.native[1]],
             schedule=None if optimiser.schedule.constant else optimiser.schedule.block,
             rates=rates + rates[-1:] * (len(widths) + 1 - len(rates)),
-            decay_coupled=0.0 if plain else float(optimiser.weight_decay),
-            decay_plain=float(optimiser.weight_decay) if plain else 0.0,
+            decay_coupled=decays["decoupled"],
+            decay_plain=decays["plain"],
+            rule=rule,
+            rule_params=rule_params,
+            clip=float(optimiser.clip or 0.0),
+            decay_gradient=decays["coupled"],
             sample=problem.examples,
             replacement=problem.replacement,
             eval_every=protocol.eval_every,
@@ -80,6 +107,11 @@ class Configuration:
             allowed_errors=protocol.allowed_errors,
             consecutive=protocol.consecutive,
         )
+
+    @property
+    def plain(self) -> bool:
+        """Whether the sums of a batch move the weights as they are."""
+        return self.rule == "sgd" and not self.clip
 
     def to_dict(self) -> dict[str, Any]:
         """The keywords of the kernel's constructor."""

@@ -14,14 +14,13 @@ import jax
 import numpy as np
 
 from paritylab.engines import room, starts
-from paritylab.engines.configuration import FAMILIES, Configuration
+from paritylab.engines.configuration import FAMILIES, RULES, Configuration
 from paritylab.engines.starts import kernel
 from paritylab.engines.work import Outcomes, Queue, Rows
 from paritylab.errors import require
 from paritylab.memory import Part
 from paritylab.setups.inits import Layers
 from paritylab.setups.networks import MLP, Neuron
-from paritylab.setups.optimisers import SGD
 from paritylab.setups.problems import Parity
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import Records
@@ -46,12 +45,8 @@ def refusal(setup: Setup) -> str | None:
         return f"it has no activation {network.activation.spec}"
     if setup.learner.loss.native is None:
         return f"it has no loss {setup.learner.loss.spec}"
-    if type(optimiser) is not SGD:
+    if type(optimiser) not in RULES:
         return f"it has no {type(optimiser).__name__}"
-    if optimiser.momentum:
-        return "it has no momentum"
-    if optimiser.clip is not None:
-        return "it does not clip gradients"
     return _too_large(setup)
 
 

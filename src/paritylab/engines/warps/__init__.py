@@ -46,7 +46,10 @@ def refusal(setup: Setup) -> str | None:
         return "it has no MLPs with more than one hidden layer"
     if n > MOST_INPUTS:
         return f"it has at most {MOST_INPUTS} inputs, not {n}"
-    if kernel_of(Configuration.of(setup.program)) is None:
+    configuration = Configuration.of(setup.program)
+    if not configuration.plain:
+        return f"it has SGD without memory or clipping, no {configuration.rule}"
+    if kernel_of(configuration) is None:
         return f"{type(network).__name__} at n = {n}, batch {setup.learner.batch} does not fit on the chip"
     return None
 
