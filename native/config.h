@@ -22,7 +22,8 @@ struct Config {
     int inputs;
     int width;
     std::vector<int> below;  // their widths, from the inputs up
-    bool bias;  // false: there are no b and c, which stay 0
+    bool bias;       // false: there are no b, which stay 0
+    bool head_bias;  // false: there is no c, which stays 0
     Activation activation;
     std::vector<float> activation_params;
 

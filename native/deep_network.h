@@ -139,7 +139,7 @@ public:
             }
             const Move by(config_, rule, scale, step.lr, config_.rates.back());
             move(by, u_, u_sums_, config_.width);
-            if (config_.bias) by(c_, c_sum_, c_memory_.first[0], c_memory_.second[0]);
+            if (config_.head_bias) by(c_, c_sum_, c_memory_.first[0], c_memory_.second[0]);
         });
     }
 
@@ -207,7 +207,7 @@ private:
             partial[v % PARTS] += select(DeepUnits::valid(static_cast<int>(v), config_.width), square, vf{});
         }
         total += DeepUnits::sum(partial);
-        return config_.bias ? total + c_sum_ * c_sum_ : total;
+        return config_.head_bias ? total + c_sum_ * c_sum_ : total;
     }
 
     template <class Size>
@@ -228,7 +228,7 @@ private:
             }
         }
         const vf size = size_of(layers_.size());
-        if (config_.bias) kick(c, next(), vu{}, size, vi{} == 0);
+        if (config_.head_bias) kick(c, next(), vu{}, size, vi{} == 0);
         kick_row(u.data(), 0, static_cast<int>(u.size()), config_.width, next(), 0, size);
     }
 
@@ -305,7 +305,7 @@ private:
     void move_head(vf lr) {
         const Update update = make_update(config_, lr, config_.rates.back());
         for (size_t v = 0; v < u_.size(); ++v) u_[v] = update(u_[v], u_sums_[v]);
-        if (config_.bias) c_ = update(c_, c_sum_);
+        if (config_.head_bias) c_ = update(c_, c_sum_);
     }
 
     static void add_biases(DeepLayer& layer, uint64_t going) {

@@ -207,11 +207,12 @@ NB_MODULE(_lanes, m) {
                             float decay_coupled, float decay_plain, int64_t sample, bool replacement,
                             int64_t eval_every, int64_t eval_size, bool eval_fresh,
                             int64_t allowed_errors, int consecutive, bool keep_params, int threads,
-                            bool bias, std::vector<int> below, const std::string& rule,
+                            bool bias, bool head_bias, std::vector<int> below, const std::string& rule,
                             std::vector<float> rule_params, float clip, float decay_gradient, const std::string& isa, const std::string& layout,
                             std::optional<std::tuple<std::vector<int64_t>, int64_t, bool>> trace) {
             Config config{
                 .family = parse_family(family), .inputs = n, .width = width, .below = std::move(below), .bias = bias,
+                .head_bias = bias && head_bias,
                 .activation = parse_activation(activation), .activation_params = std::move(activation_params),
                 .loss = parse_loss(loss), .loss_params = std::move(loss_params), .batch = batch, .schedule = {},
                 .rates = std::move(rates), .decay_coupled = decay_coupled, .decay_plain = decay_plain,
@@ -229,9 +230,9 @@ NB_MODULE(_lanes, m) {
            "activation_params"_a, "loss"_a, "loss_params"_a, "schedule"_a.none() = nb::none(), "rates"_a,
            "decay_coupled"_a, "decay_plain"_a, "sample"_a, "replacement"_a, "eval_every"_a,
            "eval_size"_a, "eval_fresh"_a, "allowed_errors"_a, "consecutive"_a, "keep_params"_a, "threads"_a,
-           "bias"_a = true, "below"_a = std::vector<int>{},
+           "bias"_a = true, "head_bias"_a = true, "below"_a = std::vector<int>{},
            "rule"_a = "sgd", "rule_params"_a = std::vector<float>{}, "clip"_a = 0.0f, "decay_gradient"_a = 0.0f, "isa"_a = "auto", "layout"_a = "auto", "trace"_a.none() = nb::none(),
-           "bias: whether there are b and c; without them those given must be 0. "
+           "bias, head_bias: whether there are b, and c; without them those given must be 0. "
            "below: the widths of an mlp's hidden layers before the last; their W and b come one after the other. "
            "schedule: from the number of a block of SCHEDULE_BLOCK steps to the factors on lr at these steps. "
            "trace: (steps, runs, train) to record curves of so many runs, of tags 0, 1, ..., and not to judge them.")

@@ -101,7 +101,7 @@ public:
             if (config_.bias) move(hidden, theta_.b, gradient_.b, first_.b, second_.b);
             if (config_.family != Family::mlp) return;
             move(head, theta_.u, gradient_.u, first_.u, second_.u);
-            if (config_.bias) head(theta_.c, gradient_.c, first_.c, second_.c);
+            if (config_.head_bias) head(theta_.c, gradient_.c, first_.c, second_.c);
         });
         keep_padding_at_zero();
     }
@@ -117,8 +117,8 @@ public:
 private:
     void add_noise(Registers<L>& to, const Key<vu>& key, std::array<vf, 2> size) {
         const auto leaf = [&](uint32_t number) { return fold_in(key, broadcast(number)); };
-        const uint32_t biases = config_.bias;  // the arrays are numbered b, W, c, u, or W, u where there are no biases
-        const Key<vu> leaves[] = {leaf(0), leaf(biases), leaf(2), leaf(1 + 2 * biases)};
+        const uint32_t b = config_.bias, c = config_.head_bias;  // the arrays are numbered b, W, c, u, those there are
+        const Key<vu> leaves[] = {leaf(0), leaf(b), leaf(b + 1), leaf(b + 1 + c)};
         for (const Tile& tile : tiles_) {
             for (int i = 0; i < tile.units; ++i) {
                 const vu unit = L::unit_index(tile.first + i);
@@ -131,7 +131,7 @@ private:
                 if (config_.family == Family::mlp) kick(to.u[tile.first + i], leaves[3], unit, size[1], valid);
             }
         }
-        if (config_.family == Family::mlp && config_.bias) kick(to.c, leaves[2], vu{}, size[1], vi{} == 0);
+        if (config_.family == Family::mlp && config_.head_bias) kick(to.c, leaves[2], vu{}, size[1], vi{} == 0);
     }
 
     size_t offset(const Tile& tile) const { return static_cast<size_t>(tile.first) * config_.inputs; }
@@ -162,7 +162,7 @@ private:
             }
         }
         const vf total = L::sum(partial);
-        return head && config_.bias ? total + gradient_.c * gradient_.c : total;
+        return head && config_.head_bias ? total + gradient_.c * gradient_.c : total;
     }
 
     // Of the units that pad the last register; a rule that divides 0 by 0 must not make a number of them.
@@ -208,7 +208,7 @@ private:
         for (int v = 0; v < vectors; ++v) theta_.u[v] = update[1](theta_.u[v], gradient_.u[v]);
         const int last = vectors - 1;
         theta_.u[last] = select(L::valid(last, config_.width), theta_.u[last], vf{});
-        if (config_.bias) theta_.c = update[1](theta_.c, gradient_.c);
+        if (config_.head_bias) theta_.c = update[1](theta_.c, gradient_.c);
     }
 
     void clear_gradient() {

@@ -58,6 +58,7 @@ const char* refusal_of_names(const paritylab_config& c) {
     if (!among(c.family, Family::polynet)) return "family: unknown";
     if (!among(c.activation, Activation::gelu)) return "activation: unknown";
     if (!among(c.loss, Loss::l1)) return "loss: unknown";
+    if (!among(c.bias, 2)) return "bias: expected 0, 1 or 2";
     if (!among(c.rule, Rule::sign)) return "rule: unknown";
     if (!among(c.layout, PARITYLAB_BY_SHAPE)) return "layout: unknown";
     if (c.layers < 1 || c.widths == nullptr) return "layers: expected at least 1, and their widths";
@@ -72,6 +73,7 @@ Parsed parse(const paritylab_config& c) {
     Config config{
         .family = Family(c.family), .inputs = c.inputs, .width = c.widths[c.layers - 1],
         .below = {c.widths, c.widths + c.layers - 1}, .bias = c.bias != 0,
+        .head_bias = c.bias == 1,
         .activation = Activation(c.activation), .activation_params = to_vector(c.activation_params),
         .loss = Loss(c.loss), .loss_params = to_vector(c.loss_params), .batch = c.batch,
         .schedule = to_schedule(c.schedule), .rates = to_vector(c.rates),

@@ -51,7 +51,7 @@ typedef struct {
     int32_t inputs;
     int32_t layers;        /* hidden ones: 1 but for an MLP */
     const int32_t* widths; /* their units, from the inputs up; a PolyNet's degree, 1 for a neuron */
-    int32_t bias;          /* 0: b and c stay 0 */
+    int32_t bias;          /* 0: b and c stay 0; 1: all move; 2: all but c, which stays 0 */
     int32_t activation;
     paritylab_floats activation_params;
     int32_t loss;

@@ -300,7 +300,6 @@ def mine(z):
 REFUSED = {
     "inputs": (replace(SMALL, problem=pl.Parity(7, 2, inputs=lambda key, count, n: None)), "uniform inputs only"),
     "network": (replace(SMALL, learner=pl.Learner(pl.DisjointPolyNet(1))), "no DisjointPolyNet"),
-    "bias": (replace(SMALL, learner=pl.Learner(pl.MLP((3, 3), output_bias=False))), "biases in all layers"),
     "activation": (replace(SMALL, learner=pl.Learner(pl.MLP(3, mine))), "no activation"),
     "tanh": (replace(SMALL, learner=pl.Learner(pl.Neuron("tanh"))), "no activation tanh"),
     "loss": (replace(SMALL, learner=pl.Learner(loss=lambda f, y: f * y)), "no loss"),

@@ -126,6 +126,11 @@ OPTIMISERS = {
     "deep, momentum and noise": pl.Setup(
         PARITY, replace(DEEP, optimiser=pl.SGD(0.01, momentum=0.9, noise=0.05, schedule="cosine:40"))
     ),
+    "no output bias": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, output_bias=False))),
+    "no output bias, noise": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, output_bias=False),
+                                                      optimiser=pl.SGD(0.05, noise=0.1))),
+    "deep, no output bias, clipped adam": pl.Setup(PARITY, replace(MLP, network=pl.MLP((5, 7), output_bias=False),
+                                                                   optimiser=pl.Adam(0.003, clip=0.2, noise=0.1))),
     "no biases with adam": pl.Setup(
         PARITY,
         replace(MLP, network=pl.MLP(5, bias=False, output_bias=False), optimiser=pl.Adam(0.01, weight_decay=0.1)),
@@ -134,7 +139,6 @@ OPTIMISERS = {
 CASES |= OPTIMISERS
 JAX_ONLY = {
     "tanh": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, "tanh"))),
-    "no output bias": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, output_bias=False))),
     "disjoint polynet": pl.Setup(pl.Parity(n=8, support=(0, 4)), replace(MLP, network=pl.DisjointPolyNet(2))),
     "transformer": pl.Setup(
         pl.Parity(n=5, k=2), replace(MLP, network=pl.Transformer(d_emb=4, d_attn=2, heads=2, d_mlp=5), batch=3)

@@ -40,6 +40,8 @@ class Configuration:
     below: list[int]
     """Widths of the layers below the last hidden one, from the inputs up."""
     bias: bool
+    head_bias: bool
+    """Whether the output has one too."""
     batch: int
     activation: str
     activation_params: list[float]
@@ -86,6 +88,7 @@ class Configuration:
             width=widths[-1],
             below=list(widths[:-1]),
             bias=getattr(network, "bias", True),
+            head_bias=getattr(network, "output_bias", True),
             batch=program.learner.batch,
             activation=activation,
             activation_params=[float(x) for x in numbers],

@@ -39,8 +39,6 @@ def refusal(setup: Setup) -> str | None:
         return "it draws uniform inputs only"
     if type(network) not in FAMILIES:
         return f"it has no {type(network).__name__}"
-    if isinstance(network, MLP) and network.output_bias != network.bias:
-        return "its MLPs have biases in all layers or in none"
     if isinstance(network, (MLP, Neuron)) and network.activation.native is None:
         return f"it has no activation {network.activation.spec}"
     if setup.learner.loss.native is None:
@@ -129,6 +127,7 @@ class LanesPool:
         self._program = program
         self._keep = keep_params
         self._mlp, self._bias = configuration.family == "mlp", configuration.bias
+        self._head_bias = configuration.head_bias
         self._hidden = (program.problem.n, *configuration.below, configuration.width)
         numbers = sum((fan_in + 1) * fan_out for fan_in, fan_out in pairwise((*self._hidden, 1)))
         self._most = max(self._pool.slots, STOCK_BYTES // (4 * numbers))
@@ -154,7 +153,7 @@ class LanesPool:
         w = _row(hidden, "w", count)
         b = _row(hidden, "b", count) if self._bias else np.zeros((count, sum(self._hidden[1:])), np.float32)
         u = _row([output], "w", count) if self._mlp else np.zeros_like(b)
-        c = _row([output], "b", count)[:, 0] if self._mlp and self._bias else np.zeros(count, np.float32)
+        c = _row([output], "b", count)[:, 0] if self._mlp and self._head_bias else np.zeros(count, np.float32)
         self._pool.add(rows.tag, rows.key, w, b, u, c, rows.lr, rows.noise, rows.flip, rows.mask, rows.max_steps)
 
     def advance(self, more: bool) -> Outcomes:
@@ -178,6 +177,7 @@ class LanesPool:
         biases = np.split(kept["b"], np.cumsum(self._hidden[1:])[:-1], axis=-1)
         layers = [{"w": w.reshape(*leading, *shape), "b": b}
                   for w, b, shape in zip(weights, biases, shapes, strict=True)]
+        layers = layers if self._bias else [{"w": layer["w"]} for layer in layers]
         if self._mlp:
-            layers.append({"w": kept["u"][..., None], "b": kept["c"][..., None]})
-        return layers if self._bias else [{"w": layer["w"]} for layer in layers]
+            layers.append({"w": kept["u"][..., None]} | ({"b": kept["c"][..., None]} if self._head_bias else {}))
+        return layers

@@ -47,6 +47,8 @@ def refusal(setup: Setup) -> str | None:
     if n > MOST_INPUTS:
         return f"it has at most {MOST_INPUTS} inputs, not {n}"
     configuration = Configuration.of(setup.program)
+    if configuration.head_bias != configuration.bias:
+        return "its MLPs have biases in all layers or in none"
     if not configuration.plain:
         return f"it has SGD without memory or clipping, no {configuration.rule}"
     if kernel_of(configuration) is None:
