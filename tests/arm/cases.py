@@ -21,9 +21,10 @@ from paritylab.engines.work import Queue
 Config = dict[str, Any]
 Case = tuple[Config, list[dict[str, Any]], np.ndarray]
 
-FAMILIES = ("mlp", "neuron", "polynet")  # these four in the order of native/paritylab.h
+FAMILIES = ("mlp", "neuron", "polynet")  # these five in the order of native/paritylab.h
 KINDS = ("clip", "power", "zigzag", "triangle", "polynomial", "sinusoid", "gelu")
 LOSS_KINDS = ("hinge", "square", "logistic", "correlation", "l1")
+RULES = ("sgd", "momentum", "adam", "rmsprop", "sign")
 LAYOUTS = ("lanes", "within", "deep", "auto")
 WILD = ("power", "polynomial")  # their runs diverge unless they start small and move slowly
 COMMON = DEFAULTS | dict(n=12, eval_size=48, eval_every=5, allowed_errors=2)
@@ -37,6 +38,7 @@ def cases() -> dict[str, list[Case]]:
         "shapes": _shapes(),
         "deep": _deep(),
         "options": _options(),
+        "optimisers": _optimisers(),
         "divergence": _divergence(),
     }
 
@@ -119,6 +121,18 @@ def _options() -> list[Case]:
     return found
 
 
+def _optimisers() -> list[Case]:
+    rules = (("sgd", []), ("momentum", [0.9, 0.0]), ("momentum", [0.9, 1.0]), ("adam", [0.9, 0.999, 1e-8]),
+             ("rmsprop", [0.99, 1e-8, 0.0]), ("rmsprop", [0.9, 1e-8, 0.5]), ("sign", [0.0, 0.0]), ("sign", [0.9, 0.99]))
+    found = []
+    for (rule, params), layout in itertools.product(rules, ("lanes", "within", "deep")):
+        shape = dict(n=33, width=9, batch=8, layout=layout, rule=rule, rule_params=params)
+        found += [_case(9, 20, lr=0.01, **shape, tau=0.1), _case(9, 20, lr=0.01, **shape, clip=0.3, decay_gradient=0.1)]
+        found += [_case(9, 20, lr=0.01, below=[20], rates=[1.0, 0.0, 2.0], clip=0.3,
+                        **shape | dict(layout="deep"))] * (layout == "deep")
+    return found
+
+
 def _divergence() -> list[Case]:
     """Overflow, infinities and NaN on the way, and numbers below the smallest normal one."""
     wild = dict(activation="power", activation_params=[3], loss="square", loss_params=[])
@@ -155,7 +169,8 @@ def _parts(case: Case) -> list[bytes]:
         np.array([cfg["decay_coupled"], cfg["decay_plain"]], "<f4").tobytes(),
         _whole(*(int(cfg[name]) for name in ("sample", "replacement", "eval_every", "eval_size", "eval_fresh",
                                              "allowed_errors", "consecutive"))),
-        _whole(LAYOUTS.index(cfg["layout"]), len(runs)),
+        _whole(LAYOUTS.index(cfg["layout"]), RULES.index(cfg.get("rule", "sgd"))), _floats(cfg.get("rule_params", [])),
+        np.array([cfg.get("clip", 0), cfg.get("decay_gradient", 0)], "<f4").tobytes(), _whole(len(runs)),
     ]
     for run, steps in zip(runs, max_steps, strict=True):
         parts.append(_whole(*(int(word) for word in run["key"]), run["flip"], int(steps)))

@@ -70,6 +70,10 @@ static paritylab_config receive_config(void) {
     c.allowed_errors = whole();
     c.consecutive = whole();
     c.layout = whole();
+    c.rule = whole();
+    c.rule_params = floats();
+    c.clip = single();
+    c.decay_gradient = single();
     return c;
 }
 
