@@ -216,6 +216,7 @@ def test_a_result_can_be_drawn(trainer):
         ({"seed": -1}, "seed must be in"),
         ({"seed": 2**32}, "seed must be in"),
         ({"engine": "lane"}, "did you mean 'lanes'"),
+        ({"store": "out/store"}, "store must be a paritylab.Store"),
     ],
 )
 def test_impossible_sweeps_are_refused(arguments, says, trainer):

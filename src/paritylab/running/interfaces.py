@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from paritylab.engines.work import Job
-from paritylab.errors import CellFailed
+from paritylab.errors import CellFailed, require
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import Records
 
@@ -26,6 +26,7 @@ class Trainer(Protocol):
         ...
 
 
+@runtime_checkable
 class RecordStore(Protocol):
     """Where Records are kept and looked up: a :class:`paritylab.Store`, or what stands before one."""
 
@@ -38,3 +39,8 @@ class RecordStore(Protocol):
     def engines(self, setup_id: str, seed: int) -> list[str]: ...
     def append(self, setup_id: str, setup_json: str, engine: str, seed: int, records: Records) -> object: ...
     def compact(self, setup_id: str, engine: str, seed: int) -> object: ...
+
+
+def check_store(store: object) -> None:
+    """A path, say, is no store."""
+    require(store is None or isinstance(store, RecordStore), f"store must be a paritylab.Store(PATH), not {store!r}")

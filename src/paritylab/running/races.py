@@ -24,7 +24,7 @@ from paritylab.aliases import Interval
 from paritylab.errors import require
 from paritylab.functions import fingerprints
 from paritylab.running import crews
-from paritylab.running.interfaces import RecordStore
+from paritylab.running.interfaces import RecordStore, check_store
 from paritylab.running.sweeps import Result, run_numbers, sweep
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import CENSORED, SOLVED, Records
@@ -175,6 +175,7 @@ def race(
     (1.0, False)
     """
     require(len(setups) > 0, "a race needs at least one setup")
+    check_store(store)
     options = {"engine": engine, "threads": threads, "store": store, "progress": progress}
     start = time.perf_counter()
     entries = decide(enter(setups, q, runs, seed, engine), functools.partial(extend, **options), follow)

@@ -18,7 +18,7 @@ from paritylab.memory import Part, require_room
 from paritylab.progress import Bar, duration
 from paritylab.running import crews
 from paritylab.running.cost import RATE, step_flops
-from paritylab.running.interfaces import RecordStore, Trainer
+from paritylab.running.interfaces import RecordStore, Trainer, check_store
 from paritylab.setups.problems import Problem
 from paritylab.setups.setup import Learner, Protocol, Setup
 from paritylab.storage.records import SOLVED, Records
@@ -150,6 +150,7 @@ def sweep(
     numbers = np.arange(wanted.start, wanted.stop, wanted.step, dtype=np.int64)
     seed = whole("seed", seed)
     require(0 <= seed < 2**32, f"seed must be in 0..2^32-1, not {seed}")
+    check_store(store)
     setups = [setup.now() for setup in setups]
     trainer = crews.trainer()
     chosen = trainer.choices(setups, engine)
