@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from paritylab.claims import evidence
 from paritylab.papers.barak2022.published import barak2022_fig7, barak2022_fig8
 
 if TYPE_CHECKING:
@@ -41,8 +42,9 @@ def add(site: Site, cards: Mapping[str, Card]) -> None:
 
 
 def _rows(card: Card) -> list[dict[str, str]]:
-    """The measured percentiles of every cell and rate; none where the evidence has no data with it."""
-    paths = [path for path in card.data if path.suffix == ".csv"]
+    """Percentiles of every cell and rate by the first trial, which has their intervals; none where there are no data."""
+    found = card.standing.first or card.found
+    paths = [path for path in evidence.data_of(card.out, card.id, found) if path.suffix == ".csv"] if found else []
     return list(csv.DictReader(paths[0].read_text(encoding="utf-8").splitlines())) if paths else []
 
 
