@@ -42,7 +42,7 @@ def add(site: Site, cards: Mapping[str, Card]) -> None:
 
 
 def _rows(card: Card) -> list[dict[str, str]]:
-    """Percentiles of every cell and rate by the first trial, which has their intervals; none where there are no data."""
+    """Percentiles of every cell and rate by the first trial, which has intervals; none where there are no data."""
     found = card.standing.first or card.found
     paths = [path for path in evidence.data_of(card.out, card.id, found) if path.suffix == ".csv"] if found else []
     return list(csv.DictReader(paths[0].read_text(encoding="utf-8").splitlines())) if paths else []
