@@ -1,6 +1,7 @@
 """Boolean functions by name against their definitions, and their expansions against brute force."""
 
 import itertools
+import json
 import math
 
 import numpy as np
@@ -8,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from paritylab.cli import main
+from paritylab.cli.fourier import FUNCTIONS
 from paritylab.errors import InvalidInput
-from paritylab.measures.boolean import Spectrum, named, spectrum
+from paritylab.measures.boolean import NAMED, Spectrum, named, spectrum
 from paritylab.measures.fourier import cube
 
 DEFINITIONS = {
@@ -82,3 +85,15 @@ def test_a_function_that_is_none_is_refused_in_one_line(spec, says):
 def test_a_table_of_a_wrong_size_is_refused():
     with pytest.raises(InvalidInput, match="2\\^n"):
         spectrum(np.ones(6))
+
+
+def test_a_shell_shows_the_spectrum(capsys):
+    assert ", ".join(kind.words for kind in NAMED.values()) == FUNCTIONS
+    assert main(["fourier", "--target", "leap:2,1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["bits"], found["degree"], found["leap"], found["information_exponent"]) == (3, 3, 2, 2)
+    assert found["terms"] == [{"support": [0, 1], "coefficient": 1.0}, {"support": [0, 1, 2], "coefficient": 1.0}]
+    assert main(["fourier", "--target", "majority:5"]) == 0
+    assert "leap 1" in capsys.readouterr().out
+    assert main(["fourier", "--target", "majority:5", "--n", "7"]) == 2
+    assert "leave out --n" in capsys.readouterr().err

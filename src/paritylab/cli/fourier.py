@@ -1,4 +1,4 @@
-"""``paritylab fourier``: Fourier gaps of one neuron's exact population gradient at random weights."""
+"""``paritylab fourier``: Fourier gaps of one neuron's exact population gradient; the spectrum of a Boolean function."""
 
 from __future__ import annotations
 
@@ -10,27 +10,66 @@ from paritylab.errors import require
 
 QUANTILES = (5, 25, 50, 75, 95)
 MOST_WEIGHTS = 10**8
+MOST_TERMS = 20
+FUNCTIONS = ("parity:K, majority:K, mod:M,K, tribes:WIDTH,TRIBES, address:A, staircase:K, leap:K1,K2,...,"
+             " random:K[,SEED]")
+DEFAULTS = {"n": 15, "k": 4, "unit": "relu", "init": "uniform", "bias": 0.0, "draws": 1000}
 
 
 def add(commands: Any) -> None:
     parser: Parser = commands.add_parser(
         "fourier",
-        help="Fourier gaps of a neuron's population gradient at random weights",
+        help="Fourier gaps of a neuron's population gradient; the spectrum of a Boolean function",
         description="Draw random weights of one neuron and compute its exact population gradient on a parity: how far"
         " the largest relevant coordinate lies above the largest irrelevant one (Barak et al., Figure 11). The gaps"
-        " are written under --out.",
+        " are written under --out. With --target instead: the parities of a Boolean function, its degree and leap.",
     )
-    parser.add_argument("--n", type=count, default=15, help="number of inputs")
-    parser.add_argument("--k", type=count, default=4, help="size of the support")
-    parser.add_argument("--unit", default="relu", help="relu, sinusoid (sin z) or sinusoid:degree[,scale]")
-    parser.add_argument("--init", default="uniform", help="such as uniform, gaussian, sign, perturbed-rademacher:0.1")
-    parser.add_argument("--bias", type=float, default=0.0, help="the neuron's bias")
-    parser.add_argument("--draws", type=count, default=1000, help="number of weight vectors")
+    parser.add_argument("--target", help=f"a Boolean function: {FUNCTIONS}")
+    parser.add_argument("--n", type=count, help="number of inputs (15 unless said)")
+    parser.add_argument("--k", type=count, help="size of the support (4 unless said)")
+    parser.add_argument("--unit", help="relu, sinusoid (sin z) or sinusoid:degree[,scale] (relu unless said)")
+    parser.add_argument("--init", help="such as uniform (unless said), gaussian, sign, perturbed-rademacher:0.1")
+    parser.add_argument("--bias", type=float, help="the neuron's bias (0 unless said)")
+    parser.add_argument("--draws", type=count, help="number of weight vectors (1000 unless said)")
     add_seed(parser)
     add_common(parser, run)
 
 
 def run(options: argparse.Namespace) -> None:
+    given = [name for name in DEFAULTS if getattr(options, name) is not None]
+    if options.target is not None:
+        require(not given, f"--target stands alone; leave out --{' --'.join(given)}")
+        return show_target(options)
+    for name, value in DEFAULTS.items():
+        if name not in given:
+            setattr(options, name, value)
+    show_gaps(options)
+
+
+def show_target(options: argparse.Namespace) -> None:
+    """The parities of a Boolean function, the largest first, and what they say."""
+    from paritylab.measures.boolean import named, spectrum
+
+    found = spectrum(named(options.target))
+    terms = sorted(found.terms, key=lambda term: (-abs(term.coefficient), len(term.support), term.support))
+    if options.json:
+        print_json({
+            "target": options.target, "bits": found.bits, "degree": found.degree, "leap": found.leap,
+            "information_exponent": found.information_exponent, "weights": found.weights.tolist(),
+            "terms": [{"support": term.support, "coefficient": term.coefficient} for term in terms],
+        })
+        return
+    print(f"{options.target}: {found.bits} bits, {len(terms)} parities, degree {found.degree}, leap {found.leap},"
+          f" information exponent {found.information_exponent}")
+    print("weight by degree: " + ", ".join(f"{size}: {weight:.4g}" for size, weight in enumerate(found.weights)
+                                           if weight > 0))
+    for term in terms[:MOST_TERMS]:
+        print(f"{term.coefficient:+.6g}  {' '.join(f'x{j}' for j in term.support) or '1'}")
+    if len(terms) > MOST_TERMS:
+        print(f"... and {len(terms) - MOST_TERMS} more (--json has all)")
+
+
+def show_gaps(options: argparse.Namespace) -> None:
     from paritylab.storage.files import save_table
 
     n, k, draws = options.n, options.k, options.draws
