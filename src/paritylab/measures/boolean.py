@@ -78,7 +78,7 @@ class Spectrum:
     def weights(self) -> Floats:
         """The sum of squared coefficients at each degree."""
         sizes = np.array([int(place).bit_count() for place in range(len(self.coefficients))])
-        return np.bincount(sizes, self.coefficients**2, self.bits + 1)
+        return np.array([np.sum(self.coefficients[sizes == size] ** 2) for size in range(self.bits + 1)])
 
 
 def spectrum(values: ArrayLike) -> Spectrum:
@@ -104,7 +104,7 @@ def _mod(m: int, k: int) -> Floats:
 
 
 def _tribes(width: int, tribes: int) -> Floats:
-    agreed = (cube(width * tribes) < 0).reshape(-1, tribes, width).all(axis=2).any(axis=1)
+    agreed = np.any(np.all((cube(width * tribes) < 0).reshape(-1, tribes, width), axis=2), axis=1)
     return np.where(agreed, -1.0, 1.0)
 
 
