@@ -28,7 +28,7 @@ PAGES = ("index.html", "barak2022.html", "abbe2024.html", "glasgow2023.html", "d
          "docs/how-to/add-a-paper.html", "docs/reference/api.html", "docs/reference/cli.html",
          "docs/reference/errata.html", "docs/reference/reproduction.html", "docs/explanation/theory/alignment.html",
          "docs/explanation/theory/leaky.html", "docs/explanation/engines.html", "docs/explanation/performance.html",
-         "source/barak2022/table.html")
+         "source/barak2022/amended_table.html")
 WITH_FORMULAS = ("docs/explanation/theory/alignment.html", "docs/explanation/theory/leaky.html")
 IN_BOTH = ("index.html", "barak2022.html", "figure7.html", "alignment.html", "watch.html", "docs/reference/errata.html")
 
