@@ -298,7 +298,7 @@ def mine(z):
 
 
 REFUSED = {
-    "inputs": (replace(SMALL, problem=pl.Parity(7, 2, inputs=lambda key, count, n: None)), "uniform inputs only"),
+    "inputs": (replace(SMALL, problem=pl.Parity(7, 2, inputs=lambda key, count, n: None)), "no inputs by a function"),
     "network": (replace(SMALL, learner=pl.Learner(pl.DisjointPolyNet(1))), "no DisjointPolyNet"),
     "activation": (replace(SMALL, learner=pl.Learner(pl.MLP(3, mine))), "no activation"),
     "tanh": (replace(SMALL, learner=pl.Learner(pl.Neuron("tanh"))), "no activation tanh"),

@@ -53,6 +53,12 @@ if TYPE_CHECKING:
     from paritylab.setups.problems import LeakyParity as LeakyParity
     from paritylab.setups.problems import Parity as Parity
     from paritylab.setups.problems import Polynomial as Polynomial
+    from paritylab.setups.problems import Problem as Problem
+    from paritylab.setups.problems import Stage as Stage
+    from paritylab.setups.problems import Sum as Sum
+    from paritylab.setups.problems import Table as Table
+    from paritylab.setups.problems import Tasks as Tasks
+    from paritylab.setups.problems import laws as laws
     from paritylab.setups.setup import Learner as Learner
     from paritylab.setups.setup import Protocol as Protocol
     from paritylab.setups.setup import Setup as Setup
@@ -74,7 +80,7 @@ _WHERE = {
     "running.sweeps": ("Result", "measure", "sweep"),
     "setups.networks": ("MLP", "DisjointPolyNet", "Network", "Neuron", "PolyNet", "Transformer"),
     "setups.optimisers": ("SGD", "Adam", "AdamW", "Lion", "Optax", "RMSProp", "SignSGD"),
-    "setups.problems": ("LeakyParity", "Parity", "Polynomial"),
+    "setups.problems": ("LeakyParity", "Parity", "Polynomial", "Problem", "Stage", "Sum", "Table", "Tasks"),
     "setups.setup": ("Learner", "Protocol", "Setup"),
     "storage.records": ("Records",),
     "storage.store": ("Store",),
@@ -84,6 +90,7 @@ _MODULES = {
     "baselines": "baselines",
     "figure7": "papers.barak2022.figure7",
     "inits": "setups.inits",
+    "laws": "setups.problems.laws",
     "settings": "papers.barak2022.settings",
     "statistics": "statistics",
 }

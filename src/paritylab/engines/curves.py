@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from paritylab.engines import choose, loop
-from paritylab.engines.evaluation import Evaluation
+from paritylab.engines.evaluation import Evaluation, task_sizes
 from paritylab.engines.gradient import MOST_ORDERED, MOST_UPDATES
 from paritylab.engines.jax_engine import JaxEngine, accurate_products, all_finite, default_slots
 from paritylab.engines.registry import AUTO, named
@@ -41,8 +41,9 @@ class Curves:
 
     ``accuracy`` and ``loss`` are those on the run's whole evaluation sample, ``train_accuracy`` and ``train_loss``
     those on its finite training sample with the labels it trains on (None unless asked for), ``weights`` its params
-    in the network's own structure (None unless asked for). All are NaN from the point on at which a run has a param
-    that is not finite.
+    in the network's own structure (None unless asked for), ``task_accuracy`` and ``task_loss``, (runs, points, tasks),
+    those of each task (None unless there are several). All are NaN from the point on at which a run has a param that
+    is not finite.
     """
 
     steps: np.ndarray
@@ -51,6 +52,8 @@ class Curves:
     weights: Any = None
     train_accuracy: np.ndarray | None = None
     train_loss: np.ndarray | None = None
+    task_accuracy: np.ndarray | None = None
+    task_loss: np.ndarray | None = None
 
     def first(self, threshold: float = 1.0) -> np.ndarray:
         """The first recorded step of each run with at least this accuracy; -1 where there is none."""
@@ -292,6 +295,9 @@ def _on_jax(program: Setup, jobs: list[Job], recording: Recording, show: Callabl
     sizes = {"": program.protocol.eval_size} | ({"train_": program.problem.examples} if train else {})
     series = {prefix + name: np.full((runs, len(points)), np.nan)
               for prefix in sizes for name in ("accuracy", "loss")}
+    tasks = np.array(task_sizes(sizes[""], program.problem.tasks))
+    if len(tasks):
+        series |= {name: np.full((runs, len(points), len(tasks)), np.nan) for name in ("task_accuracy", "task_loss")}
     shapes = _shapes(jobs[0].setup) if recording.weights else None
     params = jax.tree.map(lambda leaf: np.full((runs, len(points), *leaf.shape), np.nan, leaf.dtype), shapes)
     updates = np.diff(points, prepend=0)
@@ -304,6 +310,10 @@ def _on_jax(program: Setup, jobs: list[Job], recording: Recording, show: Callabl
             (good,) = np.nonzero(np.asarray(finite)[:count])
             for prefix, size in sizes.items():
                 errors, losses = (np.asarray(part, np.float64)[good] for part in totals[prefix])
+                if len(tasks) and not prefix:
+                    series["task_accuracy"][first + good, i] = (tasks - errors) / tasks
+                    series["task_loss"][first + good, i] = losses / tasks
+                    errors, losses = errors.sum(axis=1), losses.sum(axis=1)
                 series[prefix + "accuracy"][first + good, i] = (size - errors) / size
                 series[prefix + "loss"][first + good, i] = losses / size
             if shapes is not None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from paritylab import rng
 from paritylab.setups.losses import Loss
@@ -28,7 +29,8 @@ class Evaluation:
         self._loss = loss or program.learner.loss
         self._size = program.protocol.eval_size
         self._allowed = program.protocol.allowed_errors
-        sliceable = program.problem.inputs is None  # the first inputs are then a part of the first block
+        self._tasks = program.problem.tasks
+        sliceable = program.problem.packed  # the first inputs are then a part of the first block
         self._screens = sliceable and self._allowed < FIRST // 2 and self._size > FIRST
         self.rows = max(1, slots // 8)  # that are evaluated in full at a time
         self._gathered = self.rows if self._screens else slots
@@ -40,9 +42,9 @@ class Evaluation:
             errors = jax.lax.cond(
                 jnp.any(asked),
                 lambda: jax.vmap(lambda slot: self._errors(slot, 0, FIRST)[0])(slots),
-                lambda: jnp.zeros(asked.shape, jnp.int32),
+                lambda: self._none(asked.shape[0], jnp.int32),
             )
-            asked = asked & (errors <= self._allowed)
+            asked = asked & self._few(errors)
         count = asked.shape[0]
 
         def body(carry: Any) -> Any:
@@ -60,25 +62,28 @@ class Evaluation:
 
         def going(carry: Any) -> Any:
             block, errors = carry
-            return (block * BLOCK < self._size) & jnp.any(asked & (errors <= self._allowed))
+            return (block * BLOCK < self._size) & jnp.any(asked & self._few(errors))
 
         def body(carry: Any) -> Any:
             block, errors = carry
             more = jax.vmap(lambda slot: self._errors(slot, block, BLOCK)[0])(slots)
             return block + 1, errors + more
 
-        start = (jnp.int32(0), jnp.zeros(asked.shape, jnp.int32))
+        start = (jnp.int32(0), self._none(asked.shape[0], jnp.int32))
         _, errors = jax.lax.while_loop(going, body, start)
-        return asked & (errors <= self._allowed)
+        return asked & self._few(errors)
 
     def full(self, slots: Any) -> tuple[Any, Any, Any]:
         """Of each slot over the whole sample: whether it makes at most the allowed errors, accuracy and mean loss."""
         errors, losses = self.totals(slots)
+        few = self._few(errors)
+        if self._tasks:
+            errors, losses = errors.sum(-1), losses.sum(-1)
         accuracy = jnp.maximum(1 - errors / self._size, 0.0)  # XLA multiplies by 1 / size: 1000 errors are more
-        return errors <= self._allowed, accuracy, losses / self._size
+        return few, accuracy, losses / self._size
 
     def totals(self, slots: Any) -> tuple[Any, Any]:
-        """Errors and summed loss of each slot over the whole sample."""
+        """Errors and summed loss of each slot over the whole sample; with tasks, of each task: (slots, tasks)."""
         return self._totals(slots, self._size, lambda slot, block: self._errors(slot, block, BLOCK))
 
     def train_totals(self, slots: Any) -> tuple[Any, Any]:
@@ -88,17 +93,19 @@ class Evaluation:
         def errors(slot: Any, block: Any) -> tuple[Any, Any]:
             index = block * BLOCK + jnp.arange(BLOCK)
             drawn, y = (part[jnp.minimum(index, size - 1)] for part in slot.sample)
-            return self._score(slot, drawn, y, index < size)
+            right, losses = self._score(slot, drawn, y)
+            inside = index < size
+            return jnp.sum(inside & ~right), jnp.sum(jnp.where(inside, losses, 0.0))
 
-        return self._totals(slots, size, errors)
+        return self._totals(slots, size, errors, apart=False)
 
-    def _totals(self, slots: Any, size: int, errors_of: Any) -> tuple[Any, Any]:
+    def _totals(self, slots: Any, size: int, errors_of: Any, apart: bool = True) -> tuple[Any, Any]:
         def body(block: Any, totals: Any) -> Any:
             errors, losses = jax.vmap(lambda slot: errors_of(slot, block))(slots)
             return totals[0] + errors, totals[1] + losses
 
         count = slots.key.shape[0]
-        start = (jnp.zeros(count, jnp.int32), jnp.zeros(count, jnp.float32))
+        start = (self._none(count, jnp.int32, apart), self._none(count, jnp.float32, apart))
         return jax.lax.fori_loop(0, -(-size // BLOCK), body, start)
 
     def _errors(self, slot: Any, block: Any, size: int) -> tuple[Any, Any]:
@@ -107,11 +114,35 @@ class Evaluation:
         key = jax.random.fold_in(rng.stream(slot.key, rng.EVALUATION), slot.step if protocol.fresh else 0)
         drawn = problem.draw_block(key, block, size)
         inside = block * size + jnp.arange(size) < self._size
-        return self._score(slot, drawn, problem.labels(drawn, slot.mask), inside)
+        right, losses = self._score(slot, drawn, problem.labels(drawn, slot.mask))
+        wrong, losses = inside & ~right, jnp.where(inside, losses, 0.0)
+        if not self._tasks:
+            return jnp.sum(wrong), jnp.sum(losses)
+        own = ((block * size + jnp.arange(size)) % self._tasks)[:, None] == jnp.arange(self._tasks)
+        return jnp.sum(own & wrong[:, None], axis=0), jnp.sum(jnp.where(own, losses[:, None], 0.0), axis=0)
 
-    def _score(self, slot: Any, drawn: Any, y: Any, inside: Any) -> tuple[Any, Any]:
-        """Errors and summed loss of one slot on the inputs that are ``inside``; f = 0 and NaN are errors."""
-        learner = self._program.learner
+    def _score(self, slot: Any, drawn: Any, y: Any) -> tuple[Any, Any]:
+        """Which outputs of one slot are right, and their losses; f = 0 and NaN are wrong."""
+        learner, within = self._program.learner, self._program.protocol.within
         f = learner.network.apply(slot.params, self._program.problem.signs(drawn, slot.mask))
-        losses = jnp.where(inside, self._loss(f, y), 0.0)
-        return jnp.sum(inside & ~(f * y > 0)), jnp.sum(losses)
+        return f * y > 0 if within is None else jnp.abs(f - y) <= within, self._loss(f, y)
+
+    def _few(self, errors: Any) -> Any:
+        """Whether slots make at most the allowed errors; with tasks, in each that is judged."""
+        if not self._tasks:
+            return errors <= self._allowed
+        allowed = [self._program.protocol.allowed_of(size) for size in task_sizes(self._size, self._tasks)]
+        judged = np.array(self._program.problem.target.judged)
+        return jnp.all(errors[..., judged] <= np.array(allowed)[judged], axis=-1)
+
+    def _none(self, count: int, dtype: Any, apart: bool = True) -> Any:
+        return jnp.zeros((count, self._tasks) if self._tasks and apart else count, dtype)
+
+
+def task_sizes(size: int, tasks: int) -> list[int]:
+    """How many of ``size`` inputs, in turn, are of each task.
+
+    >>> task_sizes(8, 3)
+    [3, 3, 2]
+    """
+    return [-(-(size - task) // tasks) for task in range(tasks)]

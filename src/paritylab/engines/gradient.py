@@ -32,15 +32,15 @@ def make_step(program: Setup) -> tuple[Step, Callable[..., Any]]:
     """The update of a program, and the function that draws a run's finite sample (``()`` for an online stream)."""
     problem, learner = program.problem, program.learner
     optimiser, network, batch = learner.optimiser, learner.network, learner.batch
-    noisy = problem.noise > 0
+    noisy = problem.noisy
 
     def flipped(labels: Any, key: Any, flip: Any) -> Any:
         return jnp.where(jax.random.bits(key, labels.shape) < flip, -labels, labels) if noisy else labels
 
     def online(slot: Any, order: Any) -> tuple[Any, Any]:
-        drawn = problem.draw(jax.random.fold_in(rng.stream(slot.key, rng.DATA), slot.step), batch)
+        drawn = problem.draw(jax.random.fold_in(rng.stream(slot.key, rng.DATA), slot.step), batch, slot.step)
         label_key = jax.random.fold_in(rng.stream(slot.key, rng.LABELS), slot.step)
-        return drawn, flipped(problem.labels(drawn, slot.mask), label_key, slot.flip)
+        return drawn, flipped(problem.labels(drawn, slot.mask), label_key, problem.flip_at(slot.step, slot.flip))
 
     def make_sample(key: Any, flip: Any, mask: Any) -> Any:
         if problem.sample is None:
@@ -55,16 +55,22 @@ def make_step(program: Setup) -> tuple[Step, Callable[..., Any]]:
     def gradient(slot: Any, order: Any) -> Any:
         drawn, labels = (online if problem.sample is None else finite)(slot, order)
         x = problem.signs(drawn, slot.mask)
-        if problem.inputs is None and jax.default_backend() != "cpu":
+        if problem.packed and jax.default_backend() != "cpu":
             # Signs fit in bfloat16; storing them so halves the traffic that limits small networks on a GPU.
             x = jax.lax.optimization_barrier(x.astype(jnp.bfloat16)).astype(jnp.float32)
-        return jax.grad(lambda params: jnp.mean(learner.loss(network.apply(params, x), labels)))(slot.params)
+        return jax.grad(lambda params: mean(learner.loss(network.apply(params, x), labels), slot.step))(slot.params)
+
+    def mean(losses: Any, step: Any) -> Any:
+        if problem.even:
+            return jnp.mean(losses)
+        count = problem.batch_at(step, batch)
+        return jnp.sum(jnp.where(jnp.arange(batch) < count, losses, 0.0)) / count
 
     def update(slot: Any, order: Any) -> tuple[Any, Any]:
         g = gradient(slot, order)
         if optimiser.noise > 0:
             g = add_noise(g, jax.random.fold_in(rng.stream(slot.key, rng.NOISE), slot.step), slot.noise)
-        scheduled = slot.lr * optimiser.schedule(slot.step)
+        scheduled = slot.lr * (optimiser.schedule(slot.step) * problem.rate_at(slot.step))
         lr = jax.tree.map(lambda rate: scheduled * rate, optimiser.layer_rates(slot.params))
         return optimiser.move(g, slot.optimiser, slot.params, lr, slot.step)
 
@@ -98,6 +104,14 @@ def make_orders(program: Setup, updates: int) -> Callable[[Any, Any], Any]:
         draw = jax.vmap(lambda t: jax.random.bits(jax.random.fold_in(root, t), (batch,)) % m)
         return draw(step + jnp.arange(updates))
 
+    def with_short_last(key: Any, step: Any) -> Any:
+        root, each = rng.stream(key, rng.ORDER), -(-m // batch)
+        shuffle = jax.vmap(lambda e: jnp.argsort(jax.random.bits(jax.random.fold_in(root, e), (m,)), stable=True))
+        orders = shuffle(step // each + jnp.arange((updates - 1) // each + 2))
+        passed, done = jnp.divmod(step + jnp.arange(updates), each)
+        places = jnp.minimum(done[:, None] * batch + jnp.arange(batch), m - 1)
+        return orders[(passed - step // each)[:, None], places]
+
     def in_passes(key: Any, step: Any) -> Any:
         root = rng.stream(key, rng.ORDER)
         passes = updates * batch // m + 2
@@ -108,4 +122,6 @@ def make_orders(program: Setup, updates: int) -> Callable[[Any, Any], Any]:
 
     if not m:
         return online
+    if problem.short_last:
+        return with_short_last
     return with_replacement if problem.replacement else in_passes

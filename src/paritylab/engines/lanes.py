@@ -33,10 +33,12 @@ STOCK_BYTES = 2**26  # initial params waiting in the kernel's stock
 def refusal(setup: Setup) -> str | None:
     """Why the kernel cannot train this Setup, or None if it can."""
     network, optimiser = setup.learner.network, setup.learner.optimiser
+    if setup.problem.short_last or setup.protocol.within is not None:
+        return "it has no short batches and no tolerance"
     if type(setup.problem) is not Parity:
         return f"it has no {type(setup.problem).__name__}"
     if setup.problem.inputs is not None:
-        return "it draws uniform inputs only"
+        return "it draws no inputs by a function"
     if type(network) not in FAMILIES:
         return f"it has no {type(network).__name__}"
     if isinstance(network, (MLP, Neuron)) and network.activation.native is None:

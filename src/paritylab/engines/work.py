@@ -65,7 +65,6 @@ class Queue:
             "lr": np.array([s.learner.optimiser.lr for s in setups], np.float32),
             "noise": np.array([s.learner.optimiser.noise for s in setups], np.float32),
             "flip": np.array([s.problem.flip for s in setups], np.uint32),
-            "mask": np.stack([s.problem.mask for s in setups]),
             "max_steps": np.array([s.protocol.max_steps for s in setups], np.int64),
         }
         self._seed = np.array([job.seed for job in jobs], np.int64)
@@ -78,7 +77,10 @@ class Queue:
         tags, self._waiting = self._waiting[:count], self._waiting[count:]
         job = self._job[tags]
         key = rng.run_keys(self._seed[job], self._run[tags])
-        return Rows(tag=tags, key=key, **{name: values[job] for name, values in self._per_job.items()})
+        mask = np.zeros((len(tags), self.jobs[0].setup.problem.words), np.uint32)
+        for i in np.unique(job):
+            mask[job == i] = self.jobs[i].setup.problem.masks(key[job == i])
+        return Rows(tag=tags, key=key, mask=mask, **{name: values[job] for name, values in self._per_job.items()})
 
     def named(self, records: Records) -> Records:
         """Records with run numbers in place of tags."""

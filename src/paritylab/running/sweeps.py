@@ -19,7 +19,7 @@ from paritylab.progress import Bar, duration
 from paritylab.running import crews
 from paritylab.running.cost import RATE, step_flops
 from paritylab.running.interfaces import RecordStore, Trainer, check_store
-from paritylab.setups.problems import Problem
+from paritylab.setups.problems import AnyProblem
 from paritylab.setups.setup import Learner, Protocol, Setup
 from paritylab.storage.records import SOLVED, Records
 from paritylab.storage.status import Announcement
@@ -210,7 +210,7 @@ def run_numbers(runs: int | range, setups: int = 1) -> range:
 
 
 def measure(
-    problem: Problem,
+    problem: AnyProblem,
     learner: Learner | None = None,
     protocol: Protocol | None = None,
     runs: int | range = 1000,

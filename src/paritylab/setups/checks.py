@@ -17,6 +17,7 @@ from paritylab.functions.fingerprints import Named
 from paritylab.setups import networks
 from paritylab.setups.inits import Init
 from paritylab.setups.networks.activations import Activation
+from paritylab.setups.problems.targets import Target
 
 Function = Callable[..., Any]
 Shape = tuple[int, ...]
@@ -38,6 +39,7 @@ def check(setup: Any) -> None:
     key = jax.random.key(0)
     drawn = _tried("the inputs", lambda: problem.draw(key, learner.batch))
     x = _tried("the inputs", lambda: problem.signs(jnp.zeros(drawn.shape, drawn.dtype), problem.mask))
+    _tried("the target", lambda: problem.labels(jnp.zeros(drawn.shape, drawn.dtype), problem.mask))
     where = f"network {type(learner.network).__name__} on inputs of shape {shape}"
     params = _tried(where, lambda: network.init(key, problem.n, law))
     weights = sum(leaf.size for leaf in jax.tree.leaves(params))
@@ -121,10 +123,15 @@ def _users(place: str, part: Any, demand: Callable[..., Demand]) -> Any:
 
 
 def _watched_problem(problem: Any) -> Any:
-    if problem.inputs is None:
-        return problem
-    name = f"inputs {fingerprints.name(problem.inputs)}"
-    return replace(problem, inputs=_watched(name, problem.inputs, lambda key, count, n: _reals((count, n))))
+    """One whose functions of the user's own are watched."""
+    if problem.sampler is not None:
+        name = f"inputs {fingerprints.name(problem.sampler)}"
+        problem = problem.with_sampler(_watched(name, problem.sampler, lambda key, count, n: _reals((count, n))))
+    target = getattr(problem, "target", None)
+    if target is not None and not isinstance(target, Target):
+        name = f"target {fingerprints.name(target)}"
+        problem = replace(problem, target=_watched(name, target, lambda x: _reals(jnp.shape(x)[:1])))
+    return problem
 
 
 def _watched_init(law: Init) -> Init:

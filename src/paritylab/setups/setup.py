@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from paritylab.errors import InvalidInput, flag, real, require, unknown, whole
+from paritylab.errors import InvalidInput, flag, real, require, single, unknown, whole
 from paritylab.functions import fingerprints, reachable, tracing
 from paritylab.setups import checks, networks, optimisers, problems
 from paritylab.setups.inits import Init, InitLike, init
 from paritylab.setups.losses import Loss, LossLike, loss
 from paritylab.setups.networks.activations import Activation
+from paritylab.setups.problems import laws
 from paritylab.setups.schedules import Schedule
 
 CONVENTIONS = 1
@@ -52,7 +53,9 @@ class Protocol:
 
     Every ``eval_every`` steps, and at the last one, accuracy is measured on ``eval_size`` clean inputs of the run's
     own: drawn once before training, or anew for each check if ``fresh``. A run is solved at the first check that
-    completes ``consecutive`` checks in a row with accuracy of at least ``threshold``. An output of 0 is an error.
+    completes ``consecutive`` checks in a row with accuracy of at least ``threshold``. An output is right if it has its
+    label's sign (0 has none); with ``within``, if it is at most so far from its label, for targets that are numbers.
+    Where there are several tasks, each must reach the threshold on its own share of the inputs.
     """
 
     max_steps: int = 100_000
@@ -61,6 +64,7 @@ class Protocol:
     threshold: float = 1.0
     consecutive: int = 1
     fresh: bool = False
+    within: float | None = field(default=None, metadata={"late": True})
 
     def __post_init__(self) -> None:
         for name in ("max_steps", "eval_every", "eval_size", "consecutive"):
@@ -71,12 +75,19 @@ class Protocol:
         require(self.eval_size <= 2**24, f"eval_size must be at most 2^24, not {self.eval_size}")
         object.__setattr__(self, "threshold", real("threshold", self.threshold))
         object.__setattr__(self, "fresh", flag("fresh", self.fresh))
+        if self.within is not None:
+            object.__setattr__(self, "within", single("within", self.within))
+            require(self.within >= 0, f"within must be at least 0, not {self.within:g}")
         require(0 < self.threshold <= 1, f"threshold must be in (0, 1], not {self.threshold:g}")
 
     @property
     def allowed_errors(self) -> int:
         """The most errors a check may show and still count."""
-        return int((1 - self.threshold) * self.eval_size + 1e-9)
+        return self.allowed_of(self.eval_size)
+
+    def allowed_of(self, size: int) -> int:
+        """The same of a part of the inputs."""
+        return int((1 - self.threshold) * size + 1e-9)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,19 +102,23 @@ class Setup:
     True
     """
 
-    problem: problems.Problem
+    problem: problems.AnyProblem
     learner: Learner = field(default_factory=Learner)
     protocol: Protocol = field(default_factory=Protocol)
 
     def __post_init__(self) -> None:
-        for name, kind in (("problem", problems.Parity), ("learner", Learner), ("protocol", Protocol)):
+        for name, kind in (("problem", problems.AnyProblem), ("learner", Learner), ("protocol", Protocol)):
             given = getattr(self, name)
-            require(isinstance(given, kind), f"the {name} of a Setup must be a {kind.__name__}, not {given!r}")
+            require(isinstance(given, kind),
+                    f"the {name} of a Setup must be a {kind.__name__.removeprefix('Any')}, not {given!r}")
         if self.problem.sample is not None:
             require(self.learner.batch * self.protocol.max_steps < 2**31,
                     "batch times max_steps must be below 2^31 with a finite sample")
-        if self.problem.inputs is None:  # random words are numbered with 32 bits, some laws take one more an input
-            most = 2**32 // (self.problem.words + 1)
+        for stage in self.problem.stages:
+            require((stage.batch or 1) <= self.learner.batch,
+                    f"the batch of a stage must be at most the Learner's {self.learner.batch}, not {stage.batch}")
+        if self.problem.packed:  # random words are numbered with 32 bits
+            most = 2**32 // max(self.problem.numbered, self.problem.words + 1)
             require(self.protocol.eval_size <= most,
                     f"eval_size must be at most {most} with n={self.problem.n}, not {self.protocol.eval_size}")
 
@@ -130,9 +145,8 @@ class Setup:
         Setups with equal programs train together, in one compiled program.
         """
         optimiser = replace(self.learner.optimiser, lr=1.0, noise=float(self.learner.optimiser.noise > 0))
-        problem = replace(self.problem, k=0, support=(), noise=float(self.problem.noise > 0))
         protocol = replace(self.protocol, max_steps=1)
-        return Setup(problem, replace(self.learner, optimiser=optimiser), protocol)
+        return Setup(self.problem.shared, replace(self.learner, optimiser=optimiser), protocol)
 
     @functools.cached_property
     def start(self) -> Setup:
@@ -193,6 +207,19 @@ CLASSES: dict[str, type] = {
     "parity": problems.Parity,
     "polynomial": problems.Polynomial,
     "leaky-parity": problems.LeakyParity,
+    "problem": problems.Problem,
+    "stage": problems.Stage,
+    "product": problems.Product,
+    "sum": problems.Sum,
+    "table": problems.Table,
+    "tasks": problems.Tasks,
+    "uniform": laws.Uniform,
+    "biased": laws.Biased,
+    "mixture": laws.Mixture,
+    "active": laws.Active,
+    "permuted": laws.Permuted,
+    "pairs": laws.Pairs,
+    "sampler": laws.Sampler,
     "mlp": networks.MLP,
     "neuron": networks.Neuron,
     "polynet": networks.PolyNet,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from paritylab.setups.problems import Problem
+    from paritylab.setups.problems import AnyProblem, Problem
     from paritylab.setups.setup import Setup
 
 
@@ -20,7 +20,7 @@ SHOWN = 6
 """So many values of one field are written out."""
 
 
-def problem_in_words(problem: Problem) -> str:
+def problem_in_words(problem: AnyProblem) -> str:
     """
     >>> from paritylab.setups.problems import LeakyParity, Parity, Polynomial
     >>> problem_in_words(Parity(30, 3)), problem_in_words(LeakyParity(30, 3))
@@ -28,11 +28,37 @@ def problem_in_words(problem: Problem) -> str:
     >>> problem_in_words(Polynomial(10, terms=[(1, [0, 1]), (0.5, [2])]))
     'sum of 2 parities of 10 bits'
     """
-    from paritylab.setups.problems import LeakyParity, Polynomial
+    from paritylab.setups.problems import LeakyParity, Polynomial, Problem
 
+    if isinstance(problem, Problem):
+        return composed_in_words(problem)
     if isinstance(problem, Polynomial):
         return f"sum of {len(problem.terms)} parities of {problem.n} bits"
     return f"({problem.n}, {problem.k}) {'leaky ' * isinstance(problem, LeakyParity)}parity"
+
+
+def composed_in_words(problem: Problem) -> str:
+    """
+    >>> from paritylab.setups.problems import Problem, Stage
+    >>> composed_in_words(Problem(30, "majority:5", "biased:0.3", stages=[Stage(100)]))
+    'table of 5 of 30 bits, biased(p 0.3), 1 stage'
+    """
+    from paritylab.setups.problems import Product, Sum, Table, Tasks, laws
+
+    target = problem.target
+    if isinstance(target, Product):
+        said = f"({problem.n}, {problem.k}) parity"
+    elif isinstance(target, Sum):
+        said = f"{'sign of a ' * target.sign}sum of {len(target.terms)} parities of {problem.n} bits"
+    elif isinstance(target, Table):
+        said = f"table of {len(target.places)} of {problem.n} bits"
+    elif isinstance(target, Tasks):
+        said = f"{problem.tasks} tasks on {problem.n} bits"
+    else:
+        said = f"own target on {problem.n} bits"
+    law = [] if problem.inputs == laws.Uniform() else [laws.in_words(problem.inputs)]
+    stages = [f"{len(problem.stages)} stage{'s' * (len(problem.stages) > 1)}"] if problem.stages else []
+    return ", ".join([said, *law, *stages])
 
 
 def network_in_words(network: dict[str, Any]) -> str:

@@ -37,15 +37,19 @@ class LeakyParity(Parity):
         require(0 <= self.leak <= 1, f"leak must be a probability, not {self.leak:g}")
         require(self.inputs is None, "a LeakyParity has its own law of inputs")
 
-    def draw(self, key: Any, count: int) -> Any:
+    @property
+    def numbered(self) -> int:
+        return self.words + 1
+
+    def draw(self, key: Any, count: int, step: Any = None) -> Any:
         """``count`` rows of packed uniform inputs with one word more, which says whether they leak and with what sign.
 
         The support is not known here; ``signs`` and ``labels`` apply the leak.
         """
-        return jax.random.bits(key, (count, self.words + 1))
+        return jax.random.bits(key, (count, self.numbered))
 
     def draw_block(self, key: Any, block: Any, size: int) -> Any:
-        width = self.words + 1
+        width = self.numbered
         return rng.bits_at(key, block * size * width, size * width).reshape(size, width)
 
     def signs(self, drawn: Any, mask: Any = None) -> Any:

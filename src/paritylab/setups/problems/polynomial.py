@@ -3,48 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from paritylab.errors import InvalidInput, real, require, whole
+from paritylab.errors import require
 from paritylab.setups.problems import bits
-from paritylab.setups.problems.parity import Parity, positions
+from paritylab.setups.problems.base import AnyProblem, Inputs
+from paritylab.setups.problems.targets import Sum, positions
 
 
-@dataclass(frozen=True, eq=False)
-class Polynomial(Parity):
+@dataclass(frozen=True)
+class Polynomial(AnyProblem):
     """Learn a sum of parities with coefficients.
 
     Args:
-        terms: pairs (coefficient, support), each support a set of positions. The remaining arguments are those of a
-            Parity, whose own support here is the union of the terms' and plays no role.
+        terms: pairs (coefficient, support), each support a set of positions. The other arguments are those of a
+            Parity; ``support`` is the union of the terms' unless said, and ``k`` its size.
 
     The label of an input is the polynomial's value there; accuracy counts the inputs where the network has its sign.
+    For the sign of a polynomial, or other laws of inputs, see :class:`Problem`.
 
     >>> Polynomial(n=10, terms=[(0.5, (0, 1)), (-1.0, (2,))]).terms
     ((0.5, (0, 1)), (-1.0, (2,)))
     """
 
+    n: int
+    k: int | None = None  # type: ignore[assignment]
+    support: Sequence[int] | None = None  # type: ignore[assignment]
+    noise: float = 0.0
+    sample: int | None = None
+    replacement: bool = False
+    inputs: Inputs | None = None
     terms: Sequence[tuple[float, Sequence[int]]] = ()
+    short_last: bool = field(default=False, metadata={"late": True})
 
     def __post_init__(self) -> None:
-        n = whole("n", self.n)
-        try:
-            pairs = [(c, support) for c, support in self.terms]
-        except (TypeError, ValueError):
-            raise InvalidInput(f"terms must be pairs (coefficient, support), not {self.terms!r}") from None
-        place = "the support of a term"
-        terms = tuple((real("a coefficient", c), positions(place, support, n)) for c, support in pairs)
-        require(len(terms) > 0, "a Polynomial needs at least one term (coefficient, support)")
-        object.__setattr__(self, "terms", terms)
-        if self.support is None and self.k is None:
-            object.__setattr__(self, "support", tuple(sorted({j for _, support in terms for j in support})))
-        super().__post_init__()
+        self._validate()
+        for _, support in (target := Sum(self.terms)).terms:
+            positions("the support of a term", support, self.n)
+        object.__setattr__(self, "terms", target.terms)
+        given = (target.bits if self.k is None else range(self.k)) if self.support is None else self.support
+        support = positions("support", given, self.n)
+        require(self.k in (None, len(support)), f"k={self.k} contradicts a support of size {len(support)}")
+        object.__setattr__(self, "support", support)
+        object.__setattr__(self, "k", len(support))
+        require(self.inputs is None or callable(self.inputs), f"inputs must be a function, not {self.inputs!r}")
+
+    @property
+    def target(self) -> Sum:
+        return Sum(self.terms)
+
+    @property
+    def shared(self) -> Polynomial:
+        return replace(self, k=0, support=(), noise=float(self.noise > 0))
+
+    @property
+    def sampler(self) -> Inputs | None:
+        return self.inputs
 
     def labels(self, drawn: Any, mask: Any) -> Any:
-        """The polynomial's values; the mask of a single support plays no role."""
-        words = drawn if self.inputs is None else bits.pack(drawn)
-        return sum(c * bits.parity(words, bits.mask(support, self.n)) for c, support in self.terms)
+        return self.target.values(drawn if self.packed else bits.pack(drawn), self.n)
 
-    def _identity(self) -> tuple[Any, ...]:
-        return (*super()._identity(), self.terms)
+    def with_sampler(self, function: Inputs) -> Polynomial:
+        return replace(self, inputs=function)

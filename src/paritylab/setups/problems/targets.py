@@ -1,0 +1,236 @@
+"""Targets: what is to be said of an input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from paritylab.errors import InvalidInput, flag, real, require, whole
+from paritylab.setups.problems import bits
+
+MOST_BITS = 20
+
+
+def positions(name: str, given: Any, n: int | None = None, ordered: bool = True) -> tuple[int, ...]:
+    """Distinct positions among n inputs, in increasing order or as given."""
+    try:
+        found = tuple(whole(f"a position of {name}", j) for j in given)
+    except TypeError:
+        raise InvalidInput(f"{name} must be a list of positions, not {given!r}") from None
+    found = tuple(sorted(found)) if ordered else found
+    allowed = "at least 0" if n is None else f"in 0..{n - 1}"
+    require(len(set(found)) == len(found) and all(0 <= j < (j + 1 if n is None else n) for j in found),
+            f"{name} must hold distinct positions {allowed}, not {list(found)}")
+    return found
+
+
+class Target:
+    """A function of packed inputs."""
+
+    @property
+    def bits(self) -> tuple[int, ...]:
+        """The positions it depends on."""
+        raise NotImplementedError
+
+    def values(self, packed: Any, n: int) -> Any:
+        """Its values at packed inputs (..., words)."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Product(Target):
+    """The parity of the inputs in a support. Runs with different supports train together.
+
+    >>> Product((0, 3)).bits
+    (0, 3)
+    """
+
+    support: Sequence[int]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "support", positions("support", self.support))
+
+    @property
+    def bits(self) -> tuple[int, ...]:
+        return tuple(self.support)
+
+    def values(self, packed: Any, n: int) -> Any:
+        return bits.parity(packed, bits.mask(self.support, n))
+
+
+@dataclass(frozen=True)
+class Sum(Target):
+    """Several parities with coefficients, or the sign of their sum (+1 where it is 0).
+
+    Args:
+        terms: pairs (coefficient, support).
+        sign: whether the target is the sign.
+
+    >>> Sum([(0.5, (0, 1)), (-1.0, (2,))]).bits
+    (0, 1, 2)
+    """
+
+    terms: Sequence[tuple[float, Sequence[int]]]
+    sign: bool = False
+
+    def __post_init__(self) -> None:
+        try:
+            pairs = [(c, support) for c, support in self.terms]
+        except (TypeError, ValueError):
+            raise InvalidInput(f"terms must be pairs (coefficient, support), not {self.terms!r}") from None
+        place = "the support of a term"
+        terms = tuple((real("a coefficient", c), positions(place, support)) for c, support in pairs)
+        require(len(terms) > 0, "a sum of parities needs at least one term (coefficient, support)")
+        object.__setattr__(self, "terms", terms)
+        object.__setattr__(self, "sign", flag("sign", self.sign))
+
+    @property
+    def bits(self) -> tuple[int, ...]:
+        return tuple(sorted({j for _, support in self.terms for j in support}))
+
+    def values(self, packed: Any, n: int) -> Any:
+        total = sum(np.float32(c) * bits.parity(packed, bits.mask(support, n)) for c, support in self.terms)
+        return jnp.where(total >= 0, 1.0, -1.0) if self.sign else total
+
+
+@dataclass(frozen=True)
+class Table(Target):
+    """Any Boolean function of at most 20 inputs, by its values.
+
+    Args:
+        places: the positions of its bits.
+        table: its 2^bits values +1 or -1, in the order in which bit i of an index is set where x at ``places[i]`` is
+            -1; or the text of one hexadecimal digit for each four of them, lowest first, a set bit for -1.
+
+    >>> majority = Table((4, 5, 6), [1, 1, 1, -1, 1, -1, -1, -1])
+    >>> majority.table, majority.array.tolist()[:4]
+    ('8e', [1.0, 1.0, 1.0, -1.0])
+    """
+
+    places: Sequence[int]
+    table: Any
+
+    def __post_init__(self) -> None:
+        places = positions("places", self.places, ordered=False)
+        require(1 <= len(places) <= MOST_BITS, f"a table has 1 to {MOST_BITS} bits, not {len(places)}")
+        object.__setattr__(self, "places", places)
+        size = 2 ** len(places)
+        if isinstance(self.table, str):
+            digits = -(-size // 4)
+            require(len(self.table) == digits and all(c in "0123456789abcdef" for c in self.table),
+                    f"a table of {len(places)} bits is {digits} hexadecimal digits")
+            return
+        values = np.asarray(self.table, float)
+        require(values.shape == (size,) and bool(np.all(np.abs(values) == 1)),
+                f"a table of {len(places)} bits has {size} values +1 or -1")
+        padded = np.resize(np.append(values < 0, np.zeros(-size % 4, bool)), -(-size // 4) * 4).reshape(-1, 4)
+        digits = padded @ (1 << np.arange(4))
+        object.__setattr__(self, "table", "".join("0123456789abcdef"[d] for d in digits.tolist()))
+
+    @property
+    def bits(self) -> tuple[int, ...]:
+        return tuple(self.places)
+
+    @property
+    def array(self) -> np.ndarray:
+        """Its values, (2^bits,)."""
+        digits = np.frombuffer(bytes(self.table, "ascii"), np.uint8).astype(np.int64)
+        digits = np.where(digits >= 97, digits - 87, digits - 48)
+        set_bits = (digits[:, None] >> np.arange(4) & 1).reshape(-1)[: 2 ** len(self.places)]
+        return (1 - 2 * set_bits).astype(np.float32)
+
+    def values(self, packed: Any, n: int) -> Any:
+        index = sum(((packed[..., j // 32] >> np.uint32(j % 32)) & 1) << i for i, j in enumerate(self.places))
+        return jnp.asarray(self.array)[index]
+
+
+@dataclass(frozen=True)
+class Tasks(Target):
+    """One parity of several, chosen by control bits: of inputs 0 to T-1 the one of the task is -1, the others are +1.
+
+    Args:
+        supports: of each of the T tasks, among the inputs from T on.
+        weights: how often each is trained; equally often unless said.
+        solved: the tasks that must be learned for a run to be solved; all unless said.
+
+    Tasks are evaluated in turn, each equally often.
+
+    >>> Tasks([(2, 3), (3, 4)]).bits
+    (0, 1, 2, 3, 4)
+    """
+
+    supports: Sequence[Sequence[int]]
+    weights: Sequence[float] | None = None
+    solved: Sequence[int] | None = None
+
+    def __post_init__(self) -> None:
+        supports = tuple(positions("the support of a task", support) for support in self.supports)
+        require(len(supports) >= 1, "there must be at least one task")
+        require(all(j >= len(supports) for support in supports for j in support),
+                f"the supports of {len(supports)} tasks lie behind their control bits, from {len(supports)} on")
+        object.__setattr__(self, "supports", supports)
+        if self.weights is not None:
+            weights = tuple(real("a weight", w) for w in self.weights)
+            require(len(weights) == len(supports) and min(weights) >= 0 and sum(weights) > 0,
+                    f"{len(supports)} tasks need as many weights, at least 0 and not all 0")
+            object.__setattr__(self, "weights", weights)
+        if self.solved is not None:
+            object.__setattr__(self, "solved", positions("solved", self.solved, len(supports)))
+            require(len(self.solved) > 0, "solved must name at least one task")
+
+    @property
+    def bits(self) -> tuple[int, ...]:
+        return tuple(sorted({*range(len(self.supports)), *(j for support in self.supports for j in support)}))
+
+    @property
+    def judged(self) -> tuple[int, ...]:
+        """The tasks that decide whether a run is solved."""
+        return tuple(range(len(self.supports))) if self.solved is None else tuple(self.solved)
+
+    @property
+    def cumulative(self) -> np.ndarray:
+        """(T - 1,): task t is chosen by a word of at least number t - 1 and below number t."""
+        weights = np.array(self.weights or (1.0,) * len(self.supports))
+        shares = np.cumsum(weights)[:-1] / weights.sum()
+        return np.minimum(np.round(shares * 2.0**32), 2**32 - 1).astype(np.uint32)
+
+    def masks(self, n: int) -> np.ndarray:
+        """(T, words)"""
+        return np.stack([bits.mask(support, n) for support in self.supports])
+
+    def controlled(self, packed: Any, task: Any, n: int) -> Any:
+        """Packed inputs with the control bits of these tasks (count,)."""
+        tasks = len(self.supports)
+        word = np.arange(bits.words(n), dtype=np.uint32)
+        hot = jnp.where((task >> 5)[:, None] == word, (jnp.uint32(1) << (task & 31).astype(jnp.uint32))[:, None], 0)
+        return (packed & ~bits.mask(range(tasks), n)) | hot.astype(jnp.uint32)
+
+    def values(self, packed: Any, n: int) -> Any:
+        controls = bits.unpack(packed, n)[..., : len(self.supports)]
+        task = jnp.argmin(controls, axis=-1)
+        return bits.parity(packed, jnp.asarray(self.masks(n))[task])
+
+
+def target(given: Any) -> Any:
+    """A target from its name (``parity:3``, ``staircase:4``, ``majority:5``, ...: on the first bits), a support, itself.
+
+    >>> target("parity:3"), target("staircase:2")
+    (Product(support=(0, 1, 2)), Sum(terms=((1.0, (0,)), (1.0, (0, 1))), sign=False))
+    """
+    from paritylab.measures import boolean
+
+    if isinstance(given, Target) or callable(given):
+        return given
+    if not isinstance(given, str):
+        return Product(given)
+    values = boolean.named(given)
+    places = tuple(range(len(values).bit_length() - 1))
+    if given.startswith("parity"):
+        return Product(places)
+    if np.all(np.abs(values) == 1) and not given.startswith(("staircase", "leap")):
+        return Table(places, values)
+    return Sum(tuple((term.coefficient, term.support) for term in boolean.spectrum(values).terms))
