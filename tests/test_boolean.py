@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from paritylab.cli import main
 from paritylab.cli.fourier import FUNCTIONS
 from paritylab.errors import InvalidInput
-from paritylab.measures.boolean import NAMED, Spectrum, named, spectrum
+from paritylab.measures.boolean import Spectrum, named, spectrum
 from paritylab.measures.fourier import cube
+from paritylab.setups.problems.functions import NAMED
 
 DEFINITIONS = {
     "parity:4": math.prod,

@@ -92,6 +92,9 @@ def test_the_ends_of_a_zigzag_go_on_straight_and_those_of_the_infinite_one_do_no
         ("linear:10", [0, 5, 10, 99], [1, 0.5, 0, 0]),
         ("cosine:10", [0, 5, 10, 99], [1, 0.5, 0, 0]),
         ("cosine:30", [10], [0.75]),
+        ("warmup:4", [0, 2, 3, 99], [0.25, 0.75, 1, 1]),
+        ("warmup-linear:4,8", [0, 3, 4, 6, 8, 99], [0.25, 1, 1, 0.5, 0, 0]),
+        ("warmup-cosine:2,10", [0, 1, 2, 6, 10], [0.5, 1, 1, 0.5, 0]),
         ("inverse-sqrt:3", [0, 9, 45], [1, 0.5, 0.25]),
         ("steps:10,0.5,30,2", [0, 9, 10, 29, 30, 10**6], [1, 1, 0.5, 0.5, 2, 2]),
         ("steps:0,0.5", [0, 1], [0.5, 0.5]),
@@ -180,8 +183,9 @@ def test_the_defaults_are_those_of_barak2022():
 
 @pytest.mark.parametrize(
     "given",
-    ["linear:90000", "cosine:123456", "inverse-sqrt:333", "steps:10,0.5,65537,0.1", lambda t: jnp.exp(-t / 1e4)],
-    ids=["linear", "cosine", "inverse-sqrt", "steps", "a user's own"],
+    ["linear:90000", "cosine:123456", "warmup-cosine:500,123456",
+     "inverse-sqrt:333", "steps:10,0.5,65537,0.1", lambda t: jnp.exp(-t / 1e4)],
+    ids=["linear", "cosine", "warm-up", "inverse-sqrt", "steps", "a user's own"],
 )
 def test_blocks_of_a_schedule_are_those_of_a_table_of_all_its_steps(given):
     made, steps = schedule(given), 2 * schedules.BLOCK - 1001

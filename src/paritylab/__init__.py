@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from paritylab.setups.problems import Table as Table
     from paritylab.setups.problems import Tasks as Tasks
     from paritylab.setups.problems import laws as laws
+    from paritylab.setups.problems import multitask as multitask
     from paritylab.setups.setup import Learner as Learner
     from paritylab.setups.setup import Protocol as Protocol
     from paritylab.setups.setup import Setup as Setup
@@ -80,7 +81,9 @@ _WHERE = {
     "running.sweeps": ("Result", "measure", "sweep"),
     "setups.networks": ("MLP", "DisjointPolyNet", "Network", "Neuron", "PolyNet", "Transformer"),
     "setups.optimisers": ("SGD", "Adam", "AdamW", "Lion", "Optax", "RMSProp", "SignSGD"),
-    "setups.problems": ("LeakyParity", "Parity", "Polynomial", "Problem", "Stage", "Sum", "Table", "Tasks"),
+    "setups.problems": (
+        "LeakyParity", "Parity", "Polynomial", "Problem", "Stage", "Sum", "Table", "Tasks", "multitask",
+    ),
     "setups.setup": ("Learner", "Protocol", "Setup"),
     "storage.records": ("Records",),
     "storage.store": ("Store",),

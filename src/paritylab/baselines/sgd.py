@@ -82,7 +82,7 @@ class Table(Parity):
 
     rows: Any = None
 
-    def draw(self, key: Any, count: int) -> Any:
+    def draw(self, key: Any, count: int, step: Any = None) -> Any:
         return jnp.asarray(self.rows, jnp.float32)[jax.random.randint(key, (count,), 0, len(self.rows))]
 
     def draw_block(self, key: Any, block: Any, size: int) -> Any:

@@ -36,6 +36,7 @@ def add(commands: Any) -> None:
     engine = add_engine(parser)
     engine.add_argument("--weights", action="store_true", help="also write all params at each point (Parquet), and rho,"
                         " the farthest that a weight of the first layer has moved")
+    protocol.add_argument("--within", type=float, help="an output is right if it is at most so far from its label")
     parser.set_defaults(max_steps=1, eval_every=1, threshold=1.0, consecutive=1)  # runs are not judged
     add_common(parser, run)
 

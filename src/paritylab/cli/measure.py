@@ -5,14 +5,12 @@ from __future__ import annotations
 import argparse
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from paritylab.cli.crews import add_crew, hired, shows_script
 from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
+from paritylab.cli.problems import add_problem, make_problem
 from paritylab.errors import InvalidInput, require, unknown
-
-if TYPE_CHECKING:
-    from paritylab import Parity
 
 NETWORKS = ("mlp", "neuron", "polynet", "disjoint-polynet", "transformer")
 OPTIMISERS = ("sgd", "adam", "adamw", "rmsprop", "sign-sgd", "lion")
@@ -37,6 +35,8 @@ def add(commands: Any) -> None:
     protocol.add_argument("--threshold", type=float, default=1.0, help="accuracy that counts as solved")
     protocol.add_argument("--consecutive", type=count, default=1, help="checks in a row that must reach it")
     protocol.add_argument("--fresh", action="store_true", help="new evaluation inputs for every check")
+    protocol.add_argument("--within", type=float, help="an output is right if it is at most so far from its label"
+                          " (if it has its sign unless said)")
     engine = add_engine(parser)
     add_crew(engine)
     engine.add_argument("--figure", action="store_true", help="write the survival curves under --out")
@@ -45,16 +45,7 @@ def add(commands: Any) -> None:
 
 def add_problem_and_learner(parser: Parser, several: bool = True) -> None:
     """The options that say what is trained, at one learning rate or several."""
-    problem = parser.add_argument_group("problem")
-    problem.add_argument("--n", type=count, default=30, help="number of inputs")
-    problem.add_argument("--k", type=count, default=None, help="size of the support (3 unless --support is given)")
-    problem.add_argument("--support", type=count, nargs="+", metavar="J", help="the support itself, from 0")
-    problem.add_argument("--leak", type=float, metavar="P", help="inputs that show the support with this probability")
-    problem.add_argument("--term", action="append", metavar="C:J,J", help="a parity with its coefficient, such as"
-                         " 0.5:0,1; several are added up")
-    problem.add_argument("--noise", type=float, default=0.0, help="probability that a label is flipped")
-    problem.add_argument("--sample", type=count, metavar="M", help="size of a finite training sample")
-    problem.add_argument("--replacement", action="store_true", help="draw from the sample with replacement")
+    add_problem(parser)
     learner = parser.add_argument_group("learner")
     learner.add_argument("--setting", metavar="PAPER:NAME", help="a paper's learner by name")
     learner.add_argument("--network", default=None, help=f"one of {', '.join(NETWORKS)} (mlp unless said)")
@@ -66,7 +57,8 @@ def add_problem_and_learner(parser: Parser, several: bool = True) -> None:
     learner.add_argument("--optimiser", default=None, help=f"one of {', '.join(OPTIMISERS)} (sgd unless said)")
     learner.add_argument("--lr", type=float, nargs="+" if several else 1, default=[0.1],
                          help="learning rates; several are compared" if several else "learning rate")
-    learner.add_argument("--schedule", default="constant", help="linear:T, cosine:T, inverse-sqrt:T, steps:...")
+    learner.add_argument("--schedule", default="constant", help="linear:T, cosine:T, inverse-sqrt:T, steps:...,"
+                         " warmup:W, warmup-linear:W,T, warmup-cosine:W,T")
     learner.add_argument("--momentum", type=float, default=None, help="of sgd, rmsprop or sign-sgd (0 unless said)")
     learner.add_argument("--nesterov", action="store_true", help="Nesterov's momentum (sgd)")
     learner.add_argument("--betas", type=float, nargs=2, default=None, metavar=("B1", "B2"),
@@ -154,6 +146,7 @@ def make_setup(options: argparse.Namespace, lr: float) -> Any:
         options.threshold,
         options.consecutive,
         options.fresh,
+        options.within,
     )
     if options.setting:
         learner = from_setting(options, problem.degree, lr)
@@ -161,32 +154,6 @@ def make_setup(options: argparse.Namespace, lr: float) -> Any:
         network = make_network(options, problem.degree)
         learner = Learner(network, options.init, options.loss, make_optimiser(options, lr), options.batch)
     return Setup(problem, learner, protocol)
-
-
-def make_problem(options: argparse.Namespace) -> Parity:
-    """A Parity; leaky, or a sum of several, if the options say so."""
-    from paritylab import LeakyParity, Parity, Polynomial
-
-    given = {"noise": options.noise, "sample": options.sample, "replacement": options.replacement}
-    if options.term:
-        require(options.leak is None, "say --leak or --term, not both")
-        require(options.k is None and not options.support, "--term has its own supports; leave out --k and --support")
-        return Polynomial(options.n, terms=[term(text) for text in options.term], **given)
-    given |= {"k": options.k if options.k is not None or options.support else 3, "support": options.support}
-    return Parity(options.n, **given) if options.leak is None else LeakyParity(options.n, leak=options.leak, **given)
-
-
-def term(text: str) -> tuple[float, list[int]]:
-    """A coefficient and a support.
-
-    >>> term("0.5:0,1,2")
-    (0.5, [0, 1, 2])
-    """
-    coefficient, _, support = text.partition(":")
-    try:
-        return float(coefficient), [int(place) for place in support.split(",") if place.strip()]
-    except ValueError:
-        raise InvalidInput(f"--term must be COEFFICIENT:J,J,... such as 0.5:0,1, not {text!r}") from None
 
 
 def from_setting(options: argparse.Namespace, k: int, lr: float) -> Any:

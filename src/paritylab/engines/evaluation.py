@@ -132,7 +132,7 @@ class Evaluation:
         if not self._tasks:
             return errors <= self._allowed
         allowed = [self._program.protocol.allowed_of(size) for size in task_sizes(self._size, self._tasks)]
-        judged = np.array(self._program.problem.target.judged)
+        judged = np.array(self._program.problem.judged)
         return jnp.all(errors[..., judged] <= np.array(allowed)[judged], axis=-1)
 
     def _none(self, count: int, dtype: Any, apart: bool = True) -> Any:

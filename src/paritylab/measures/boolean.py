@@ -1,4 +1,4 @@
-"""Boolean functions of a few bits, by name: their values on the cube, and what their Fourier expansion says.
+"""Boolean functions of a few bits, and what their Fourier expansion says.
 
 Values are in the order of :func:`paritylab.measures.fourier.cube` (bit j of an index is set where x_j = -1); where a
 function speaks of true and false, true is -1.
@@ -6,8 +6,6 @@ function speaks of true and false, true is -1.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paritylab.aliases import Floats
-from paritylab.errors import InvalidInput, require, unknown
-from paritylab.measures.fourier import cube, walsh_hadamard
+from paritylab.errors import require
+from paritylab.measures.fourier import walsh_hadamard
+from paritylab.setups.problems.functions import named as named
 
-MOST_BITS = 20
 ZERO = 1e-12
 
 
@@ -91,83 +89,3 @@ Term(support=(0, 1, 2), coefficient=-0.5)]
     table = np.asarray(values, float)
     require(table.ndim == 1 and bool(np.isfinite(table).all()), "a table holds finite numbers, one for each input")
     return Spectrum(walsh_hadamard(table) / len(table))
-
-
-def _majority(k: int) -> Floats:
-    require(k % 2 == 1, f"a majority needs an odd number of bits, not {k}")
-    return np.sign(cube(k).sum(axis=1))
-
-
-def _mod(m: int, k: int) -> Floats:
-    require(m >= 2, f"mod:M,K needs M of at least 2, not {m}")
-    return np.where((cube(k) < 0).sum(axis=1) % m == 0, 1.0, -1.0)
-
-
-def _tribes(width: int, tribes: int) -> Floats:
-    agreed = np.any(np.all((cube(width * tribes) < 0).reshape(-1, tribes, width), axis=2), axis=1)
-    return np.where(agreed, -1.0, 1.0)
-
-
-def _address(a: int) -> Floats:
-    x = cube(a + 2**a)
-    place = (x[:, :a] < 0) @ (1 << np.arange(a))
-    return x[np.arange(len(x)), a + place]
-
-
-def _leap(*steps: int) -> Floats:
-    x = cube(sum(steps))
-    return np.sum([x[:, :size].prod(axis=1) for size in itertools.accumulate(steps)], axis=0)
-
-
-def _random(k: int, seed: int = 0) -> Floats:
-    return np.random.default_rng(seed).choice([-1.0, 1.0], 2**k)
-
-
-@dataclass(frozen=True)
-class _Named:
-    words: str
-    least: int
-    most: int | None
-    bits: Callable[[Sequence[int]], int]
-    values: Callable[..., Floats]
-
-
-NAMED = {
-    "parity": _Named("parity:K", 1, 1, lambda n: n[0], lambda k: cube(k).prod(axis=1)),
-    "majority": _Named("majority:K", 1, 1, lambda n: n[0], _majority),
-    "mod": _Named("mod:M,K", 2, 2, lambda n: n[1], _mod),
-    "tribes": _Named("tribes:WIDTH,TRIBES", 2, 2, lambda n: n[0] * n[1], _tribes),
-    "address": _Named("address:A", 1, 1, lambda n: n[0] + 2 ** min(n[0], MOST_BITS), _address),
-    "staircase": _Named("staircase:K", 1, 1, lambda n: n[0], lambda k: _leap(*[1] * k)),
-    "leap": _Named("leap:K1,K2,...", 1, None, lambda n: sum(n), _leap),
-    "random": _Named("random:K[,SEED]", 1, 2, lambda n: n[0], _random),
-}
-
-
-def named(spec: str) -> Floats:
-    """The values of a function by name.
-
-    ``parity:K``; ``majority:K``; ``mod:M,K``, +1 where the number of -1 among K bits is divisible by M;
-    ``tribes:WIDTH,TRIBES``, -1 where all of some tribe are -1; ``address:A``, the one of 2^A bits that A others
-    number; ``staircase:K``, x1 + x1 x2 + ... + x1 ... xK; ``leap:K1,K2,...``, the same with so many new bits at each
-    step; ``random:K[,SEED]``.
-
-    >>> named("majority:3").tolist()
-    [1.0, 1.0, 1.0, -1.0, 1.0, -1.0, -1.0, -1.0]
-    """
-    name, _, text = spec.partition(":")
-    if name not in NAMED:
-        raise unknown("Boolean function", name, NAMED)
-    kind = NAMED[name]
-    try:
-        numbers = [int(each) for each in text.split(",")] if text else []
-    except ValueError:
-        raise InvalidInput(f"a Boolean function is {kind.words}, with whole numbers, not {spec!r}") from None
-    require(kind.least <= len(numbers) <= (kind.most or len(numbers)) and (len(numbers) > 0),
-            f"a Boolean function is {kind.words}, not {spec!r}")
-    seed = numbers[1:] if name == "random" else []
-    require(all(each >= 1 for each in numbers[: len(numbers) - len(seed)]) and all(each >= 0 for each in seed),
-            f"the numbers of {kind.words} must be at least 1, not {spec!r}")
-    bits = kind.bits(numbers)
-    require(bits <= MOST_BITS, f"a Boolean function has at most {MOST_BITS} bits here, not the {bits} of {spec!r}")
-    return kind.values(*numbers)

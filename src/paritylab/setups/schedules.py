@@ -56,7 +56,8 @@ class Schedule:
         return self.spec == "constant"
 
 
-ARITIES = {"constant": (0, 0), "linear": (1, 1), "cosine": (1, 1), "inverse-sqrt": (1, 1), "steps": (2, 999)}
+ARITIES = {"constant": (0, 0), "linear": (1, 1), "cosine": (1, 1), "inverse-sqrt": (1, 1), "steps": (2, 999),
+           "warmup": (1, 1), "warmup-linear": (2, 2), "warmup-cosine": (2, 2)}
 
 
 def schedule(given: str | Schedule | Function) -> Schedule:
@@ -64,6 +65,8 @@ def schedule(given: str | Schedule | Function) -> Schedule:
 
     ``constant``; ``linear:T`` and ``cosine:T`` fall from 1 to 0 over T steps and stay there; ``inverse-sqrt:T`` is
     1 / sqrt(1 + t/T); ``steps:t1,f1,t2,f2,...`` is 1 before t1, f1 from t1 on, f2 from t2 on, and so forth.
+    ``warmup:W`` rises from 1/W to 1 over the first W steps and stays; ``warmup-linear:W,T`` and ``warmup-cosine:W,T``
+    fall from there to 0 at step T.
 
     >>> [float(schedule("steps:10,0.5")(t)) for t in (9, 10)]
     [1.0, 0.5]
@@ -89,10 +92,31 @@ def _named(given: str) -> Schedule:
         require(min(steps) >= 0 and max(steps) < 2**31, f"schedule {spec!r}: steps must be from 0 to 2^31 - 1")
         table = jnp.asarray((1.0, *factors), jnp.float32)
         return Schedule(spec, lambda t: table[jnp.searchsorted(jnp.asarray(steps, jnp.int32), t, side="right")])
+    if name.startswith("warmup"):
+        return Schedule(spec, _warmed(spec, name.removeprefix("warmup").removeprefix("-"), *numbers))
     length = numbers[0]
     positive(f"schedule {spec!r}: the number of steps", length)
     if name == "inverse-sqrt":
         return Schedule(spec, lambda t: 1 / jnp.sqrt(1 + t / length))
-    if name == "linear":
-        return Schedule(spec, lambda t: 1 - jnp.minimum(t / length, 1.0))
-    return Schedule(spec, lambda t: 0.5 * (1 + jnp.cos(math.pi * jnp.minimum(t / length, 1.0))))
+    fall = FALLS[name]
+    return Schedule(spec, lambda t: fall(jnp.minimum(t / length, 1.0)))
+
+
+FALLS: dict[str, Function] = {
+    "": jnp.ones_like,
+    "linear": lambda part: 1 - part,
+    "cosine": lambda part: 0.5 * (1 + jnp.cos(math.pi * part)),
+}
+"""What is left of a rate after this part of its fall."""
+
+
+def _warmed(spec: str, fall: str, rise: float, end: float = math.inf) -> Function:
+    """A rise over so many steps, and then a fall until the end."""
+    require(rise >= 1, f"schedule {spec!r}: the rise must take at least 1 step")
+    require(end > rise, f"schedule {spec!r}: the fall must end after the rise")
+
+    def factor(t: Any) -> Any:
+        part = jnp.clip((t - rise) / (end - rise), 0.0, 1.0)
+        return jnp.where(t < rise, (t + 1) / rise, FALLS[fall](part))
+
+    return factor

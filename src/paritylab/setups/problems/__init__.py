@@ -2,6 +2,7 @@
 
 from paritylab.setups.problems.base import AnyProblem as AnyProblem
 from paritylab.setups.problems.leaky import LeakyParity as LeakyParity
+from paritylab.setups.problems.multitask import multitask as multitask
 from paritylab.setups.problems.parity import Parity as Parity
 from paritylab.setups.problems.polynomial import Polynomial as Polynomial
 from paritylab.setups.problems.problem import Problem as Problem

@@ -87,6 +87,11 @@ class AnyProblem:
         return 0
 
     @property
+    def judged(self) -> tuple[int, ...]:
+        """The tasks that decide whether a run is solved."""
+        return ()
+
+    @property
     def examples(self) -> int:
         """The size of the finite sample; 0 for a fresh batch each step."""
         return self.sample or 0

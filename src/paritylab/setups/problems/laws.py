@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -175,7 +176,12 @@ def probability(name: str, value: Any) -> float:
     return number
 
 
-SPECS = ("uniform", "biased:P[,P,...]", "active:BITS[,LAW]", "mixture:RHO,LAW[,LAW]")
+SPECS = {
+    "uniform": "uniform",
+    "biased": "biased:P[,P,...]",
+    "active": "active:BITS[,LAW]",
+    "mixture": "mixture:RHO,LAW[,LAW]",
+}
 
 
 def law(given: Any) -> Law:
@@ -184,33 +190,36 @@ def law(given: Any) -> Law:
     >>> law("mixture:0.2,biased:0.9")
     Mixture(rho=0.2, first=Biased(p=0.9), second=Uniform())
     """
-    if given is None:
-        return Uniform()
     if isinstance(given, Law):
         return given
     if callable(given):
         return Sampler(given)
     require(isinstance(given, str), f"inputs must be a law, its spec or a function, not {given!r}")
     name, _, tail = given.partition(":")
-    numbers_text, *laws = re.split(r",(?=[a-z])", tail) if tail else ([""] if not tail else [])
-    try:
-        numbers = [float(part) for part in numbers_text.split(",")] if numbers_text else []
-    except ValueError:
-        raise InvalidInput(f"a law of inputs is one of {', '.join(SPECS)}, not {given!r}") from None
-    made: Law | None = None
-    if name == "uniform" and not tail:
-        made = Uniform()
-    elif name == "biased" and numbers and not laws:
-        made = Biased(numbers[0] if len(numbers) == 1 else tuple(numbers))
-    elif name == "active" and len(numbers) == 1 and len(laws) <= 1:
-        made = Active(whole("bits", numbers[0]), *map(law, laws))
-    elif name == "mixture" and len(numbers) == 1 and 1 <= len(laws) <= 2:
-        made = Mixture(numbers[0], *map(law, laws))
-    elif name not in ("uniform", "biased", "active", "mixture"):
+    if name not in SPECS:
         raise unknown("law of inputs", name, SPECS)
+    texts = re.split(r",(?=[a-z])", tail) if tail else []
+    try:
+        numbers = [float(part) for part in texts[0].split(",")] if texts else []
+    except ValueError:
+        numbers = [math.nan, math.nan]
+    made = _made(name, numbers, [law(text) for text in texts[1:]])
     if made is None:
-        raise InvalidInput(f"a law of inputs is one of {', '.join(SPECS)}, not {given!r}")
+        raise InvalidInput(f"a law of inputs is {SPECS[name]}, not {given!r}")
     return made
+
+
+def _made(name: str, numbers: list[float], parts: list[Law]) -> Law | None:
+    """The law of this name, or None if that is not what it takes."""
+    if name == "uniform" and not numbers:
+        return Uniform()
+    if name == "biased" and numbers and not parts and not math.isnan(numbers[0]):
+        return Biased(numbers[0] if len(numbers) == 1 else tuple(numbers))
+    if name == "active" and len(numbers) == 1 and len(parts) <= 1:
+        return Active(whole("bits", numbers[0]), *parts)
+    if name == "mixture" and len(numbers) == 1 and 1 <= len(parts) <= 2:
+        return Mixture(numbers[0], *parts)
+    return None
 
 
 def sampler_of(given: Law) -> Callable[[Any, int, int], Any] | None:

@@ -101,6 +101,10 @@ class Problem(AnyProblem):
         return len(self.target.supports) if isinstance(self.target, targets.Tasks) else 0
 
     @property
+    def judged(self) -> tuple[int, ...]:
+        return self.target.judged if isinstance(self.target, targets.Tasks) else ()
+
+    @property
     def mask(self) -> np.ndarray:
         return bits.mask(self.target.support if isinstance(self.target, targets.Product) else (), self.n)
 

@@ -10,9 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from paritylab.errors import InvalidInput, flag, real, require, whole
-from paritylab.setups.problems import bits
-
-MOST_BITS = 20
+from paritylab.setups.problems import bits, functions
 
 
 def positions(name: str, given: Any, n: int | None = None, ordered: bool = True) -> tuple[int, ...]:
@@ -116,7 +114,8 @@ class Table(Target):
 
     def __post_init__(self) -> None:
         places = positions("places", self.places, ordered=False)
-        require(1 <= len(places) <= MOST_BITS, f"a table has 1 to {MOST_BITS} bits, not {len(places)}")
+        most = functions.MOST_BITS
+        require(1 <= len(places) <= most, f"a table has 1 to {most} bits, not {len(places)}")
         object.__setattr__(self, "places", places)
         size = 2 ** len(places)
         if isinstance(self.table, str):
@@ -215,22 +214,22 @@ class Tasks(Target):
         return bits.parity(packed, jnp.asarray(self.masks(n))[task])
 
 
-def target(given: Any) -> Any:
-    """A target from its name (``parity:3``, ``staircase:4``, ``majority:5``, ...: on the first bits), a support, itself.
+def target(given: Any, places: Sequence[int] | None = None) -> Any:
+    """A target from its name, on the first bits or these ``places``, from a support, or itself.
 
-    >>> target("parity:3"), target("staircase:2")
-    (Product(support=(0, 1, 2)), Sum(terms=((1.0, (0,)), (1.0, (0, 1))), sign=False))
+    >>> target("parity:3"), target("staircase:2", (5, 7))
+    (Product(support=(0, 1, 2)), Sum(terms=((1.0, (5,)), (1.0, (5, 7))), sign=False))
     """
-    from paritylab.measures import boolean
-
     if isinstance(given, Target) or callable(given):
         return given
     if not isinstance(given, str):
         return Product(given)
-    values = boolean.named(given)
-    places = tuple(range(len(values).bit_length() - 1))
+    values = functions.named(given)
+    size = len(values).bit_length() - 1
+    chosen = tuple(range(size)) if places is None else positions("places", places, ordered=False)
+    require(len(chosen) == size, f"a target of {size} bits needs as many places, not {len(chosen)}")
     if given.startswith("parity"):
-        return Product(places)
-    if np.all(np.abs(values) == 1) and not given.startswith(("staircase", "leap")):
-        return Table(places, values)
-    return Sum(tuple((term.coefficient, term.support) for term in boolean.spectrum(values).terms))
+        return Product(chosen)
+    if given.startswith(("staircase", "leap")):
+        return Sum([(1.0, chosen[:size]) for size in functions.steps(given)])
+    return Table(chosen, values)
