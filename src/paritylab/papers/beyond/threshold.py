@@ -231,10 +231,11 @@ def draw_critical(dims: Sequence[int], sigma: Mapping[Budget, Floats], aligned: 
                              for value, interval in ends]).T
             axes.errorbar(dims, values, bars, color=colours[each.width], linestyle=lines[each.steps], marker="o",
                           markersize=2.5, linewidth=0.9, elinewidth=0.6)
-    beside = {each: 0.02 * (dims[-1] - dims[0]) * (place - (len(sigma) - 1) / 2) for place, each in enumerate(sigma)}
     for cases, marker, edge in zip(unknown, ("^", "x"), (1, 0), strict=True):
         for each, d in cases:
-            above.plot(d + beside[each], edge, marker, color=colours[each.width], markersize=4, clip_on=False,
+            there = [budget for budget, other in cases if other == d]
+            beside = 0.02 * (dims[-1] - dims[0]) * (there.index(each) - (len(there) - 1) / 2)
+            above.plot(d + beside, edge, marker, color=colours[each.width], markersize=4, clip_on=False,
                        transform=above.get_xaxis_transform())
     signs = f"▲ above {ENDS[1]:g}", f"✕ accuracy {LEVEL:g} not surely reached"
     told = [words for cases, words in zip(unknown, signs, strict=True) if cases]
