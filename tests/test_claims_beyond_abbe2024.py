@@ -105,6 +105,31 @@ def test_sigma_star_is_read_off_the_curves():
     assert trial.draw(got) is not None
 
 
+def test_sigma_star_outside_the_grid_is_marked_and_is_no_number():
+    class Beyond(Pretended):
+        """d = 8 is learned from every start, d = 12 from none."""
+
+        def result(self, setup, noise):
+            found = super().result(setup, noise)
+            found.records.accuracy[:] = {8: 0.9, 12: 0.6}.get(setup.problem.n, found.records.accuracy)
+            return found
+
+    trial = threshold.SigmaStar("quick")
+    lab: Any = Beyond(trial)
+    got = trial.work(lab)
+    findings = trial.judge(got)
+    assert [check.result for check in findings.checks] == ["undecided"]
+    assert all(math.isfinite(number) for number in findings.numbers.values() if number is not None)
+    assert all("d = 10" in name for name in findings.numbers)
+    assert findings.note == ("sigma* is above 1.6, the largest tried, at d = 8 (width 128, 1500 steps); sigma* is"
+                             " unknown, as accuracy reaches 0.75 at no sigma or not surely, at d = 12 (width 128,"
+                             " 1500 steps)")
+    marks = {line.get_marker(): line for line in trial.draw(got).axes[0].lines}
+    assert {"^", "x"} <= marks.keys()
+    assert marks["^"].get_xdata()[0] == pytest.approx(8)
+    assert marks["x"].get_xdata()[0] == pytest.approx(12)
+
+
 def test_unknown_crossings_leave_a_slope_open():
     assert math.isnan(threshold.slope(np.array([1.0, 2.0, 3.0]), np.array([np.nan, 1.0, 2.0])))
     assert math.isnan(threshold.estimate([1.0, *[math.nan] * 50, *[1.0] * 50])[0])

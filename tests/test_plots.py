@@ -184,3 +184,24 @@ def test_plots_need_neither_pyplot_nor_a_display():
     assert (
         subprocess.run([sys.executable, "-c", code], env=environment | {"PYTHONPATH": source}).returncode == 0
     )
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_was_not_reached_breaks_a_curve_and_points_beyond_the_axis():
+    medians, lows, highs = [10, math.inf, 30, math.nan], [5, 8, 20, math.nan], [20, math.inf, math.inf, math.nan]
+    axes = plots.scaling_plot({"a": plots.Series([1, 2, 3, 4], medians, lows, highs)}, "x", "y").axes[0]
+    np.testing.assert_equal(axes.lines[0].get_ydata(), [10, math.nan, 30, math.nan])
+    (arrows,) = (line for line in axes.lines if line.get_marker() == "^")
+    assert arrows.get_xdata().tolist() == [2, 3]
+    bars = axes.collections[-1]
+    assert [segment[0].tolist() for segment in bars.get_segments()] == [[2, 8], [3, 30]]
+    assert {segment[1, 1] for segment in bars.get_segments()} == {axes.get_ylim()[1]}
+
+
+@pytest.mark.parametrize(("label", "columns"), [("k = 2", 3), ("random search, n = 30", 2), ("a" * 50, 1)])
+def test_a_legend_has_as_many_columns_as_fit(label, columns):
+    figure = plots.scaling_plot({label + " " * i: plots.Series([1, 2], [1, 2]) for i in range(6)}, "x", "y")
+    (legend,) = figure.legends
+    assert legend._ncols == columns
+    figure.draw_without_rendering()
+    assert legend.get_window_extent().width <= figure.bbox.width or columns == 1

@@ -266,6 +266,9 @@ def scaling_plot(
 ) -> Figure:
     """Curves with error bars, on log axes unless said; ``laws`` are drawn as thin grey lines beside them.
 
+    A curve breaks where a value is not known. An infinite one, and an interval without an upper end, goes beyond the
+    axis, with an arrow.
+
     >>> scaling_plot({"k = 2": Series([10, 20], [100, 220])}, "n", "steps").axes[0].get_xscale()
     'log'
     """
@@ -274,17 +277,26 @@ def scaling_plot(
     for name, scale in (("x", axes.set_xscale), ("y", axes.set_yscale)):
         if name in log:
             scale("log")
-    markers = cycle("osD^v*P")
-    for (label, curve), colour, line in zip(series.items(), cycle(COLOURS), cycle(LINES), strict=False):
+    beyond: list[tuple[Floats, Floats, str]] = []
+    for place, ((label, curve), colour, line, marker) in enumerate(
+            zip(series.items(), cycle(COLOURS), cycle(LINES), cycle("osD^v*P"), strict=False)):
         x, y = np.asarray(curve.x, float), np.asarray(curve.y, float)
-        shown = np.isfinite(y)
-        axes.plot(x[shown], y[shown], marker=next(markers), markersize=3, color=colour, linestyle=line, label=label)
+        # A curve that lies on an earlier one leaves the rims of its markers in view.
+        axes.plot(x, np.where(np.isfinite(y), y, np.nan), marker=marker, markersize=max(2.4, 4 - 0.5 * place),
+                  color=colour, linestyle=line, label=label)
+        open_ended = np.isposinf(y)
         if curve.low is not None and curve.high is not None:
             low, high = np.asarray(curve.low, float), np.asarray(curve.high, float)
-            reach = np.nan_to_num(np.stack([y - low, high - y]), nan=0.0, posinf=0.0).clip(0)
-            axes.errorbar(x[shown], y[shown], reach[:, shown], fmt="none", ecolor=colour, elinewidth=0.8, capsize=1.5)
+            shown = np.isfinite(y)
+            reach = np.stack([y[shown] - low[shown], high[shown] - y[shown]])
+            reach = np.nan_to_num(reach, nan=0.0, posinf=0.0).clip(0)
+            axes.errorbar(x[shown], y[shown], reach, fmt="none", ecolor=colour, elinewidth=0.8, capsize=1.5)
+            open_ended |= np.isposinf(high)
+            y = np.where(np.isposinf(y), low, y)
+        beyond.append((x[open_ended], y[open_ended], colour))
     for (label, (x, y)), line in zip((laws or {}).items(), cycle(LINES[1:]), strict=False):
         axes.plot(np.asarray(x), np.asarray(y), color=GREY, linestyle=line, linewidth=0.8, label=label)
+    _draw_beyond(axes, beyond)
     readable_log(axes)
     if len(series) + len(laws or {}) > 1:
         legend_above(figure, axes)
@@ -338,8 +350,22 @@ def readable_log(axes: Axes) -> None:
 def legend_above(figure: Figure, axes: Axes) -> None:
     """All labels above the axes, in as many columns as fit."""
     handles, labels = axes.get_legend_handles_labels()
-    columns = max(1, min(3, int(52 // (max(map(len, labels)) + 6))))
-    figure.legend(handles, labels, loc="outside upper center", ncols=columns, columnspacing=1.2)
+    for columns in (3, 2, 1):
+        legend = figure.legend(handles, labels, loc="outside upper center", ncols=columns, columnspacing=1.2)
+        if columns == 1 or legend.get_window_extent().width <= 0.98 * figure.bbox.width:
+            return
+        legend.remove()
+
+
+def _draw_beyond(axes: Axes, points: Sequence[tuple[Floats, Floats, str]]) -> None:
+    """Lines from what is known to the upper end of the axis, with an arrow there."""
+    top = axes.get_ylim()[1]
+    for x, y, colour in points:
+        known = np.isfinite(y)
+        axes.vlines(x[known], y[known], top, colors=colour, linewidth=0.8)
+        axes.plot(x, np.ones(len(x)), "^", transform=axes.get_xaxis_transform(), color=colour, markersize=3.5,
+                  clip_on=False)
+    axes.set_ylim(top=top)
 
 
 def _say(figure: Figure, axes: Axes, text: str) -> Figure:

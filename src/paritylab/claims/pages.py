@@ -29,7 +29,7 @@ its run and tried on seeds that nobody had seen. Departures that the papers' own
 def check_line(check: dict[str, Any]) -> str:
     """One check of a result, as text."""
     value = check["value"]
-    shown = f"{value:.4g}" if isinstance(value, float) else str(value)
+    shown = "unknown" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
     if check["interval"]:
         ends = (f"{end:.4g}" if isinstance(end, float) else str(end) for end in check["interval"])
         shown += f" [{', '.join(ends)}]"

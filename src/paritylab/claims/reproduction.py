@@ -62,7 +62,8 @@ class Reproduction:
         lines += [f"  {part}: {result}, {self.claim.basis(part)}"
                   for part, result in self.outcome.results.items() if part]
         lines += [f"  {check}" for check in self.outcome.checks]
-        lines += [f"  {name}: {value}" for name, value in self.result["numbers"].items()]
+        lines += [f"  {name}: {'unknown' if value is None else value}"
+                  for name, value in self.result["numbers"].items()]
         if self.outcome.note:
             lines.append(f"  note: {self.outcome.note}")
         return "\n".join(lines)

@@ -145,6 +145,7 @@ def _evidence(sources: dict[str, dict[str, Any]]) -> list[str]:
                          f" {found['hardware']}{engines})")
             lines += [f"    {name}: {value}" for name, value in found["parameters"].items()]
             lines += [f"    {line}" for line in map(check_line, found["checks"])]
-            lines += [f"    {name}: {value}" for name, value in found["numbers"].items()]
+            lines += [f"    {name}: {'unknown' if value is None else value}"
+                      for name, value in found["numbers"].items()]
             lines += [f"    note: {found['note']}"] if found["note"] else []
     return lines

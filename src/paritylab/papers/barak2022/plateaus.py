@@ -138,7 +138,8 @@ def draw_errors(curves: Mapping[str, Curves]) -> plots.Figure:
         axes.locator_params(axis="x", nbins=4)
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     first = grid.flat[0]
-    first.text(1, 0.46, "55 % correct", transform=first.get_yaxis_transform(), color=plots.GREY, fontsize=6, ha="right")
+    first.text(0.02, 0.43, "55 % correct", transform=first.get_yaxis_transform(), color=plots.GREY, fontsize=7,
+               va="top")
     for axes in grid.flat[len(curves):]:
         axes.set_visible(False)
     figure.supxlabel("steps", fontsize=8)

@@ -344,7 +344,7 @@ def draw_panels(curves: Mapping[str, Sequence[Result]]) -> plots.Figure:
             points = series(reached(curves.get(f"{name} k={k}{more}", [])))
             axes.plot(points.x, points.y, marker=marker, markersize=2.5, linewidth=0.9, color=colour, label=f"k = {k}")
             axes.fill_between(points.x, points.low, points.high, color=colour, alpha=0.2, linewidth=0)
-        axes.set_xticks(ticks := [50, 100, 200] if more else [10, 20, 40], [str(tick) for tick in ticks])
+        axes.set_xticks(ticks := [10, 50, 200] if more else [10, 20, 40], [str(tick) for tick in ticks])
         axes.xaxis.set_minor_locator(NullLocator())
     for axes in panels[len(shown):]:
         axes.set_visible(False)

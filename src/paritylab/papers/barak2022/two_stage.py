@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -211,19 +212,24 @@ def covered(layer: two_stage.Layer, k: int) -> bool:
 
 @plots.styled
 def draw_training(shown: Mapping[str, Runs]) -> plots.Figure:
-    """Error and hinge loss of the second layer, one line for each seed; values of 0 are drawn at the lower edge."""
-    figure = plots.blank(2.9)
+    """Error and hinge loss of the second layer: the median over seeds within the range of all of them.
+
+    Values below the lower edge are drawn there.
+    """
+    figure = plots.blank(3.1)
     above, below = figure.subplots(2, 1, sharex=True)
     above.set(ylabel="error", yscale="log", ylim=(1e-4, 0.7))
     below.set(ylabel="hinge loss", xlabel="steps of the second layer", xscale="log", yscale="log", ylim=(1e-5, 20))
     for (name, runs), colour, line in zip(shown.items(), plots.COLOURS, plots.LINES, strict=False):
-        for i, run in enumerate(runs):
-            for axes, values, edge in ((above, 1 - run["accuracy"], 1e-4), (below, run["loss"], 1e-5)):
-                axes.plot(run["steps"], np.maximum(values, edge), color=colour, linestyle=line, linewidth=0.7,
-                          label=name if i == 0 else None)
+        steps, label = runs[0]["steps"], re.sub(r"B0 = 1e\+0*(\d+)", r"B0 = $10^{\1}$", name)
+        for axes, values, edge in ((above, 1 - np.array([run["accuracy"] for run in runs]), 1e-4),
+                                   (below, np.array([run["loss"] for run in runs]), 1e-5)):
+            drawn = np.maximum(values, edge)
+            axes.plot(steps, np.median(drawn, axis=0), color=colour, linestyle=line, label=label)
+            axes.fill_between(steps, drawn.min(axis=0), drawn.max(axis=0), color=colour, alpha=0.2, linewidth=0)
     above.axhline(0.01, color=plots.GREY, linestyle="dotted", linewidth=0.8)
     below.axhline(0.1, color=plots.GREY, linestyle="dotted", linewidth=0.8)
-    figure.legend(*above.get_legend_handles_labels(), loc="outside upper center", ncols=2, columnspacing=1.0)
+    plots.legend_above(figure, above)
     figure.align_ylabels()
     return figure
 

@@ -32,6 +32,10 @@ class Budget(NamedTuple):
     steps: int
 
 
+Cases = list[tuple[Budget, int]]
+"""Budgets and dimensions."""
+
+
 @claim(
     "beyond.sigma-star",
     where="abbe2024, abstract and Section 7: where between sigma = O(1/d) and a constant learning stops",
@@ -100,7 +104,7 @@ class SigmaStar(Trial):
             few, many = self.steps[0], self.steps[-1]
             checks.append(self.longer(*gain(drawn[Budget(wide, many)], drawn[Budget(wide, few)])))
             checks.append(self.wider(*gain(drawn[Budget(wide, many)], drawn[Budget(narrow, many)])))
-        return Findings(checks, self.rows(accuracy), numbers)
+        return Findings(checks, self.rows(accuracy), numbers, self.note(accuracy, drawn))
 
     def critical_values(self, accuracy: Mapping[Budget, Floats], alignments: Sequence[Mapping[str, Floats]]
                         ) -> tuple[dict[Budget, Floats], dict[Budget, Floats]]:
@@ -123,13 +127,31 @@ class SigmaStar(Trial):
         return np.array([np.interp(x, np.log(self.fine), each) for x, each in zip(critical, logs, strict=True)])
 
     def numbers(self, budget: Budget, d: int, logs: Floats, aligned: Floats) -> dict[str, float]:
-        where = f"width {budget.width}, {budget.steps} steps, d = {d}"
+        """sigma* and the alignment there, with their ends; nothing where sigma* is not known."""
         found = {}
         for name, values in (("sigma*", np.exp(logs)), ("log10 alignment at sigma*", aligned)):
             value, (low, high) = estimate(values)
-            ends = {"": value, ", lower end": low, ", upper end": high}
-            found |= {f"{name}{end}, {where}": number for end, number in ends.items()}
+            if math.isfinite(value):
+                ends = {"": value, ", lower end": low, ", upper end": high}
+                found |= {f"{name}{end}, {where(budget, d)}": number for end, number in ends.items()}
         return found
+
+    def censored(self, accuracy: Mapping[Budget, Floats], drawn: Mapping[Budget, Floats]) -> tuple[Cases, Cases]:
+        """Where sigma* is not known: because accuracy stays above the level, or because it is not surely above it."""
+        above: Cases = []
+        never: Cases = []
+        for each, rows in drawn.items():
+            for place, d in enumerate(self.d):
+                if math.isnan(estimate(rows[:, place])[0]):
+                    last = accuracy[each][place, -1].mean()
+                    (above if last >= LEVEL else never).append((each, d))
+        return above, never
+
+    def note(self, accuracy: Mapping[Budget, Floats], drawn: Mapping[Budget, Floats]) -> str:
+        above, never = self.censored(accuracy, drawn)
+        told = {f"above {self.sigmas[-1]:g}, the largest tried, at": above,
+                f"unknown, as accuracy reaches {LEVEL:g} at no sigma or not surely, at": never}
+        return "; ".join(f"sigma* is {words} {listed(cases)}" for words, cases in told.items() if cases)
 
     def rows(self, accuracy: Mapping[Budget, Floats]) -> list[dict[str, Any]]:
         return [{**each._asdict(), "d": d, "sigma": s, "run": run, "accuracy": float(value)}
@@ -137,8 +159,24 @@ class SigmaStar(Trial):
                 for s, found in zip(self.sigmas, by_sigma, strict=True) for run, value in enumerate(found)]
 
     def draw(self, got: tuple[list[Result], list[dict[str, Floats]]]) -> plots.Figure:
-        drawn, aligned = self.critical_values(self.accuracy(got[0]), got[1])
-        return draw_critical(self.d, {each: np.exp(rows) for each, rows in drawn.items()}, aligned)
+        accuracy = self.accuracy(got[0])
+        drawn, aligned = self.critical_values(accuracy, got[1])
+        return draw_critical(self.d, {each: np.exp(rows) for each, rows in drawn.items()}, aligned,
+                             self.censored(accuracy, drawn))
+
+
+def where(budget: Budget, d: int) -> str:
+    return f"width {budget.width}, {budget.steps} steps, d = {d}"
+
+
+def listed(cases: Cases) -> str:
+    """
+    >>> listed([(Budget(256, 500), 36), (Budget(256, 500), 48), (Budget(1024, 500), 20)])
+    'd = 36, 48 (width 256, 500 steps) and d = 20 (width 1024, 500 steps)'
+    """
+    budgets = dict.fromkeys(each for each, _ in cases)
+    return " and ".join(f"d = {', '.join(str(d) for budget, d in cases if budget == each)}"
+                        f" (width {each.width}, {each.steps} steps)" for each in budgets)
 
 
 def setup(budget: Budget, d: int, sigma: float) -> Setup:
@@ -174,10 +212,13 @@ def gain(above: Floats, below: Floats) -> tuple[float, Interval]:
 
 
 @plots.styled
-def draw_critical(dims: Sequence[int], sigma: Mapping[Budget, Floats], aligned: Mapping[Budget, Floats]
-                  ) -> plots.Figure:
-    """sigma* above, the alignment at it below: a colour for each width, a line for each number of steps."""
-    figure = plots.blank(4.4)
+def draw_critical(dims: Sequence[int], sigma: Mapping[Budget, Floats], aligned: Mapping[Budget, Floats],
+                  unknown: tuple[Cases, Cases]) -> plots.Figure:
+    """sigma* above, the alignment at it below: a colour for each width, a line for each number of steps.
+
+    The edges of the upper panel are those of the grid; what lies beyond is marked there.
+    """
+    figure = plots.blank(4.0)
     above, below = figure.subplots(2, 1, sharex=True)
     widths, steps = (list(dict.fromkeys(each[i] for each in sigma)) for i in (0, 1))
     colours = dict(zip(widths, cycle(plots.COLOURS), strict=False))
@@ -189,10 +230,23 @@ def draw_critical(dims: Sequence[int], sigma: Mapping[Budget, Floats], aligned: 
             bars = np.array([np.abs(np.subtract(interval, value)) if np.isfinite(value) else (0, 0)
                              for value, interval in ends]).T
             axes.errorbar(dims, values, bars, color=colours[each.width], linestyle=lines[each.steps], marker="o",
-                          markersize=2.5, linewidth=0.9, elinewidth=0.6,
-                          label=f"width {each.width}, {each.steps} steps" if axes is above else None)
-    above.set(yscale="log", ylabel=rf"$\sigma^*$ (accuracy {LEVEL:g})")
-    below.set(xlabel="input dimension d", ylabel=r"log10 alignment at $\sigma^*$")
+                          markersize=2.5, linewidth=0.9, elinewidth=0.6)
+    for cases, marker, edge in zip(unknown, ("^", "x"), (1, 0), strict=True):
+        for each, d in cases:
+            there = [budget for budget, other in cases if other == d]
+            beside = 0.02 * (dims[-1] - dims[0]) * (there.index(each) - (len(there) - 1) / 2)
+            above.plot(d + beside, edge, marker, color=colours[each.width], markersize=4, clip_on=False,
+                       transform=above.get_xaxis_transform())
+    signs = f"▲ above {ENDS[1]:g}", f"✕ accuracy {LEVEL:g} not surely reached"
+    told = [words for cases, words in zip(unknown, signs, strict=True) if cases]
+    above.text(1, 0.97, "\n".join(told), transform=above.transAxes, fontsize=7, ha="right", va="top", color=plots.GREY)
+    above.set(yscale="log", ylim=ENDS, ylabel=rf"$\sigma^*$ (accuracy {LEVEL:g})")
+    below.set(xlabel="input dimension d", ylabel=r"log10 alignment at $\sigma^*$", xticks=list(dims))
+    for width in widths:
+        above.plot([], [], color=colours[width], label=f"width {width}")
+    for each in steps:
+        above.plot([], [], color=plots.GREY, linestyle=lines[each], label=f"{each:,} steps")
     plots.readable_log(above)
     plots.legend_above(figure, above)
+    figure.align_ylabels()
     return figure
