@@ -12,8 +12,9 @@ from pathlib import Path
 import paritylab
 
 INSTRUMENTS = (
-    "measures.alignment", "measures.fourier", "measures.gap", "measures.progress", "baselines.search", "baselines.gf2",
-    "theory.flow", "theory.two_stage", "theory.adaptive_sgd", "theory.majority", "claims",
+    "measures.alignment", "measures.boolean", "measures.fourier", "measures.product", "measures.gap",
+    "measures.progress", "baselines.search", "baselines.gf2", "theory.flow", "theory.two_stage",
+    "theory.adaptive_sgd", "theory.majority", "claims",
 )
 """Modules beside the public names whose functions users call."""
 
