@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from paritylab.storage.records import Records as Records
     from paritylab.storage.store import Store as Store
     from paritylab.theory.alignment_rate import alignment_rate as alignment_rate
+    from paritylab.theory.bias_gap import bias_gap as bias_gap
 
 __version__ = "0.1.0"
 
@@ -81,6 +82,7 @@ _WHERE = {
     "storage.records": ("Records",),
     "storage.store": ("Store",),
     "theory.alignment_rate": ("alignment_rate",),
+    "theory.bias_gap": ("bias_gap",),
 }
 _MODULES = {
     "baselines": "baselines",
