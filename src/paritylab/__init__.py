@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from paritylab.errors import InvalidInput as InvalidInput
     from paritylab.functions.fingerprints import named as named
     from paritylab.measures.alignment import alignment as alignment
+    from paritylab.measures.population import population_gradient as population_gradient
     from paritylab.papers.barak2022 import figure7 as figure7
     from paritylab.papers.barak2022 import settings as settings
     from paritylab.running.crews import crew as crew
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from paritylab.storage.records import Records as Records
     from paritylab.storage.store import Store as Store
     from paritylab.theory.alignment_rate import alignment_rate as alignment_rate
+    from paritylab.theory.bias_gap import bias_gap as bias_gap
 
 __version__ = "0.1.0"
 
@@ -76,6 +78,7 @@ _WHERE = {
     "errors": ("CellFailed", "InvalidInput"),
     "functions.fingerprints": ("named",),
     "measures.alignment": ("alignment",),
+    "measures.population": ("population_gradient",),
     "running.crews": ("crew",),
     "running.races": ("Race", "race"),
     "running.sweeps": ("Result", "measure", "sweep"),
@@ -88,6 +91,7 @@ _WHERE = {
     "storage.records": ("Records",),
     "storage.store": ("Store",),
     "theory.alignment_rate": ("alignment_rate",),
+    "theory.bias_gap": ("bias_gap",),
 }
 _MODULES = {
     "baselines": "baselines",

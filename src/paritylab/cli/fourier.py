@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from typing import Any
 
 from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
@@ -22,14 +23,16 @@ def add(commands: Any) -> None:
         help="Fourier gaps of a neuron's population gradient; the spectrum of a Boolean function",
         description="Draw random weights of one neuron and compute its exact population gradient on a parity: how far"
         " the largest relevant coordinate lies above the largest irrelevant one (Barak et al., Figure 11). The gaps"
-        " are written under --out. With --target instead: the parities of a Boolean function, its degree and leap.",
+        " are written under --out. With --target instead: the parities of a Boolean function, its degree and leap; with"
+        " --bias P, those of its expansion where every bit is +1 with probability P.",
     )
     parser.add_argument("--target", help=f"a Boolean function: {FUNCTIONS}")
     parser.add_argument("--n", type=count, help="number of inputs (15 unless said)")
     parser.add_argument("--k", type=count, help="size of the support (4 unless said)")
     parser.add_argument("--unit", help="relu, sinusoid (sin z) or sinusoid:degree[,scale] (relu unless said)")
     parser.add_argument("--init", help="such as uniform (unless said), gaussian, sign, perturbed-rademacher:0.1")
-    parser.add_argument("--bias", type=float, help="the neuron's bias (0 unless said)")
+    parser.add_argument("--bias", type=float, help="the neuron's bias (0 unless said); of a --target, the"
+                        " probability that a bit is +1 (1/2 unless said)")
     parser.add_argument("--draws", type=count, help="number of weight vectors (1000 unless said)")
     add_seed(parser)
     add_common(parser, run)
@@ -38,7 +41,8 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     given = [name for name in DEFAULTS if getattr(options, name) is not None]
     if options.target is not None:
-        require(not given, f"--target stands alone; leave out --{' --'.join(given)}")
+        others = [name for name in given if name != "bias"]
+        require(not others, f"--target stands alone, or with --bias; leave out --{' --'.join(others)}")
         return show_target(options)
     for name, value in DEFAULTS.items():
         if name not in given:
@@ -50,21 +54,28 @@ def show_target(options: argparse.Namespace) -> None:
     """The parities of a Boolean function, the largest first, and what they say."""
     from paritylab.measures.boolean import named, spectrum
 
-    found = spectrum(named(options.target))
-    terms = sorted(found.terms, key=lambda term: (-abs(term.coefficient), len(term.support), term.support))
+    p = options.bias
+    require(p is None or 0 < p < 1, f"the --bias of a target is a probability above 0 and below 1, not {p}")
+    found = spectrum(named(options.target), p)
+    terms = sorted(found.terms, key=lambda term: (-round(abs(term.coefficient), 12), len(term.support), term.support))
     if options.json:
         print_json({
-            "target": options.target, "bits": found.bits, "degree": found.degree, "leap": found.leap,
-            "information_exponent": found.information_exponent, "weights": found.weights.tolist(),
+            "target": options.target, "bias": 0.5 if p is None else p, "bits": found.bits, "degree": found.degree,
+            "leap": found.leap, "information_exponent": found.information_exponent, "weights": found.weights.tolist(),
             "terms": [{"support": term.support, "coefficient": term.coefficient} for term in terms],
         })
         return
-    print(f"{options.target}: {found.bits} bits, {len(terms)} parities, degree {found.degree}, leap {found.leap},"
+    products = "parities" if p is None else "products"
+    print(f"{options.target}: {found.bits} bits, {len(terms)} {products}, degree {found.degree}, leap {found.leap},"
           f" information exponent {found.information_exponent}")
+    if p is not None:
+        mean, sign = abs(2 * p - 1), "-" if p >= 0.5 else "+"
+        print(f"bits are +1 with probability {p:g}: z = (x {sign} {mean:.6g}) / {2 * math.sqrt(p * (1 - p)):.6g}")
     print("weight by degree: " + ", ".join(f"{size}: {weight:.4g}" for size, weight in enumerate(found.weights)
                                            if weight > 0))
+    letter = "x" if p is None else "z"
     for term in terms[:MOST_TERMS]:
-        print(f"{term.coefficient:+.6g}  {' '.join(f'x{j}' for j in term.support) or '1'}")
+        print(f"{term.coefficient:+.6g}  {' '.join(f'{letter}{j}' for j in term.support) or '1'}")
     if len(terms) > MOST_TERMS:
         print(f"... and {len(terms) - MOST_TERMS} more (--json has all)")
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from paritylab.aliases import Floats
 from paritylab.errors import require
 from paritylab.measures.fourier import walsh_hadamard
+from paritylab.measures.product import biased_coefficients
 from paritylab.setups.problems.functions import named as named
 
 ZERO = 1e-12
@@ -79,13 +80,19 @@ class Spectrum:
         return np.array([np.sum(self.coefficients[sizes == size] ** 2) for size in range(self.bits + 1)])
 
 
-def spectrum(values: ArrayLike) -> Spectrum:
+def spectrum(values: ArrayLike, p: ArrayLike | None = None) -> Spectrum:
     """The expansion of a function from its values on the cube.
+
+    With ``p``, the probability of +1 of every bit or of each: the expansion in products of (x_j - mu_j) / sigma_j,
+    the basis of ``measures.product``. Degree, exponent, leap and weights are then those of the biased law; the
+    weights sum to the mean of the squared values under it.
 
     >>> spectrum(named("majority:3")).terms
     [Term(support=(0,), coefficient=0.5), Term(support=(1,), coefficient=0.5), Term(support=(2,), coefficient=0.5), \
 Term(support=(0, 1, 2), coefficient=-0.5)]
+    >>> spectrum(named("parity:3"), 0.75).leap
+    1
     """
     table = np.asarray(values, float)
     require(table.ndim == 1 and bool(np.isfinite(table).all()), "a table holds finite numbers, one for each input")
-    return Spectrum(walsh_hadamard(table) / len(table))
+    return Spectrum(walsh_hadamard(table) / len(table) if p is None else biased_coefficients(table, p))

@@ -12,8 +12,10 @@ from pathlib import Path
 import paritylab
 
 INSTRUMENTS = (
-    "measures.alignment", "measures.fourier", "measures.gap", "measures.progress", "baselines.search", "baselines.gf2",
-    "theory.flow", "theory.two_stage", "theory.adaptive_sgd", "theory.majority", "claims",
+    "measures.alignment", "measures.boolean", "measures.fourier", "measures.product",
+    "measures.population", "measures.targets", "measures.gap", "measures.progress", "baselines.search",
+    "baselines.gf2", "theory.flow", "theory.two_stage", "theory.adaptive_sgd", "theory.majority", "theory.bias_gap",
+    "claims",
 )
 """Modules beside the public names whose functions users call."""
 

@@ -1,7 +1,8 @@
 """Gradient alignment of Abbe et al. (2024), E |Gamma_f - Gamma_r|^2, exactly and in polynomial time.
 
-f is the parity of ``degree`` of the d inputs, Gamma_f the population gradient at random initial weights and Gamma_r
-the one on random labels. One method for each module; they share ``laws`` (of weights and biases) and ``units``.
+f is the parity of ``degree`` of the d inputs, or a sum of parities; Gamma_f is the population gradient at random
+initial weights and Gamma_r the one on random labels. One method for each module; they share ``laws`` (of weights and
+biases) and ``units``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from paritylab.errors import InvalidInput, require, unknown
-from paritylab.measures.alignment import units
+from paritylab.measures.alignment import polynomials, units
 from paritylab.measures.alignment.found import Found
 from paritylab.measures.alignment.laws import Law, bias_law, law, rational
 from paritylab.measures.alignment.montecarlo import PARTS, Sampling
@@ -64,6 +65,7 @@ def alignment(
     inputs: int | None = None,
     seed: int = 0,
     moved: float = 0.0,
+    terms: Any = None,
 ) -> Alignment:
     """The alignment of one unit or a two-layer network with a parity, exactly and in polynomial time.
 
@@ -87,6 +89,11 @@ def alignment(
         moved: the alignment after each hidden weight, and the bias if there is one, has moved by an independent
             N(0, (moved * s)^2), s the root mean square of the law: relative to the weights, whatever their scale.
             Output weights and scales stay as they are. Exact: phi(u) becomes phi(u) exp(-(moved s u)^2 / 2).
+        terms: instead of a degree, pairs (coefficient, support): the alignment with a sum of parities, for all units
+            but ``hinge-neuron`` and all methods but ``enumerate`` and ``monte-carlo``. If the law of a weight is
+            symmetric about 0, it is the sum of c^2 times the alignment of each parity (``alignment.polynomials``).
+            Other laws have terms for every two parities too, and must be discrete. ``weights in S`` are those of all
+            supports.
 
     >>> alignment("rademacher", 7).exact
     Fraction(25, 1024)
@@ -94,8 +101,11 @@ def alignment(
     '1.01589213e-05'
     >>> f"{alignment('rademacher', 201, moved=0.1).value:.8e}"
     '1.01589213e-05'
+    >>> alignment("rademacher", 7, terms=[(2, (0,)), (1, (0, 1, 2))]).exact  # 4 times (5/32)^2, and (1/32)^2
+    Fraction(101, 1024)
     """
     began = time.perf_counter()
+    require(terms is None or degree is None, "say a degree or terms, not both")
     degree = d if degree is None else degree
     require(isinstance(d, int) and 1 <= d <= MOST_INPUTS, f"d must be a whole number from 1 to 10^9, not {d}")
     require(isinstance(degree, int) and 1 <= degree <= d, f"the degree must be from 1 to d = {d}, not {degree}")
@@ -108,6 +118,8 @@ def alignment(
     require(math.isfinite(moved) and moved >= 0, f"a movement must be at least 0, not {moved}")
     require(not moved or not (unit == "network" and method == "monte-carlo"),
             "weights that moved are not for a sampled network; use method 'integral'")
+    require(terms is None or (unit != "hinge-neuron" and method not in ("enumerate", "monte-carlo")),
+            "sums of parities are for units threshold, relu and network and methods integral, lattice and pairs")
     start, width = law(init), width or 1
     movement = moved * math.sqrt(start.second_moment)
     weights = start.moved(movement)
@@ -125,7 +137,12 @@ def alignment(
         found = parts.pop("total")
     else:
         coefficient = _method(method, weights, biases, d, sampling)
-        parts = _parts(unit, coefficient, d, degree, hidden, output, width, start)
+        if terms is None:
+            parts = _parts(unit, coefficient, d, degree, hidden, output, width, start)
+        else:
+            pair = polynomials.pairs(weights, biases, d, coefficient)
+            square = _output_square(output, width, start)
+            parts = polynomials.parts(unit, pair, polynomials.terms(terms, d), d, rational(hidden) ** 2, square, width)
         found = parts.pop("total")
     exact = None if scale == "fan-in" else found.exact  # the scale is rounded
     values = {name: part.value for name, part in parts.items()}
@@ -150,13 +167,18 @@ def _parts(
         outside = coefficient(step, k + 1)
         every = inside.times(k) + outside.times(d - k)
         return {"total": inside, "a coordinate outside S": outside, "all coordinates": every}
-    square = width * rational(output) ** 2 * (law.mean_square if law.discrete else Fraction(law.second_moment))
+    square = _output_square(output, width, law)
     inside = coefficient(units.THRESHOLD, k - 1).times(k * square)
     outside = coefficient(units.THRESHOLD, k + 1).times((d - k) * square) if k < d else Found.rational(Fraction(0))
     biases = coefficient(units.THRESHOLD, k).times(square)
     outputs = coefficient(units.RELU, k).times(width * by_scale)
     parts = dict(zip(PARTS, (inside, outside, biases, outputs), strict=True))
     return {**parts, "total": inside + outside + biases + outputs}
+
+
+def _output_square(output: float, width: int, law: Law) -> Fraction:
+    """The mean of the sum of squared output weights."""
+    return width * rational(output) ** 2 * (law.mean_square if law.discrete else Fraction(law.second_moment))
 
 
 def _method(method: str, weights: Law, biases: Law, d: int, sampling: Sampling) -> Coefficient:

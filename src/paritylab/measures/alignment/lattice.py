@@ -34,9 +34,7 @@ def lattice_sum(law: Law, bias: Law, d: int, k: int, unit: Unit) -> Found:
     points, mass = bias_points(bias.scaled(1 / spacing), unit.rescaled(spacing))
     # Odd weights only give sums of one parity; the other half of the lattice would but cancel.
     step = 2 if all((a / spacing) % 2 == 1 for a in law.atoms) else 1
-    # Degrees above 1 do not see linear functions; without theirs, ramps have small coefficients.
-    slope = float(sum(height for height, _ in unit.jumps)) / 2 if unit.power == 2 and k > 1 else 0.0
-    coefficients = _coefficients(points, unit.rescaled(spacing), slope, size, step, odd=k % 2 == 1)
+    coefficients = unit_waves(points, unit.rescaled(spacing), size, step, k)
     phi = law.scaled(1 / spacing).even(math.pi * np.arange(2 * size + 3) / (size + 1))  # at t_0, t_1, ...
     node = np.arange(coefficients.shape[1])
     # |E S_s S_t|^2 <= E S_s^2 E S_t^2 bounds each entry by those on the diagonal.
@@ -73,11 +71,14 @@ def _logs(x: Floats | float, y: Floats, d: int, k: int) -> Floats:
         return found + (d - k) * np.log(np.abs(x + y) / 2) if d > k else found
 
 
-def _coefficients(points: Floats, unit: Unit, slope: float, size: int, step: int, odd: bool) -> Floats:
-    """B_j (odd) or A_j of m -> u(m + b) - slope (m + b) for each point b, on all integers or those of size's parity.
+def unit_waves(points: Floats, unit: Unit, size: int, step: int, k: int) -> Floats:
+    """B_j (odd k) or A_j of m -> u(m + b) for each point b, on all integers or those of size's parity.
 
-    From the second differences, which are few and exact where u is steps and ramps.
+    From the second differences, which are few and exact where u is steps and ramps. Degrees above 1 do not see linear
+    functions; without theirs, ramps have small coefficients.
     """
+    odd = k % 2 == 1
+    slope = float(sum(height for height, _ in unit.jumps)) / 2 if unit.power == 2 and k > 1 else 0.0
     period = 2 * size + 2
     first = size % step
     m = first + step * np.arange(period // step)
