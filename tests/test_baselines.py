@@ -19,7 +19,7 @@ from paritylab.setups.setup import encode
 from paritylab.storage.kept import KeptWarning
 
 NAMES = tuple(METHODS)
-SUPPORTS = tuple(name for name in NAMES if METHODS[name].find and METHODS[name].noise_below_half)
+SUPPORTS = tuple(name for name in NAMES if METHODS[name].find and not METHODS[name].predicts)
 PLANTED = (1, 4)
 
 
@@ -173,7 +173,7 @@ def test_networks_need_batch_times_steps():
     (lambda: baselines.learn("ntk", Parity(5, 2), 10**6), "ntk takes from 1 to 16384 examples"),
     (lambda: baselines.learn("exhaustive", Parity(5, 2, noise=0.5), 10), "noise below 1/2"),
     (lambda: baselines.learn("low-degree", Parity(1000, 5), 10), "would try 8.3e\\+12 supports"),
-    (lambda: baselines.learn("exhaustive", Polynomial(5, terms=[(1.0, (0, 1))]), 10), "not Polynomial"),
+    (lambda: baselines.learn("exhaustive", Polynomial(5, terms=[(1.0, (0, 1))]), 10), "not a Polynomial"),
     (lambda: baselines.needed("exhaustive", Parity(5, 2), threshold=0.5), "threshold"),
     (lambda: baselines.needed("exhaustive", Parity(5, 2), limit=0), "from 1 to"),
     (lambda: baselines.needed("exhaustive", Parity(5, 2), run=-1), "run number"),

@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from paritylab import InvalidInput, ParityClassifier
 from paritylab.baselines import sparsest
-from paritylab.baselines.classifier import METHODS, NoParity, Undetermined
+from paritylab.baselines.classifier import METHODS, NoParity, Undetermined, may_be_chance
 
 SUPPORT = [2, 5, 7]
 NOTED = [f"ignore::paritylab.baselines.classifier.{name}" for name in ("NoParity", "Undetermined")]
@@ -61,6 +61,35 @@ def test_noise_is_survived_and_reported(method):
     assert model.support_.tolist() == SUPPORT
     assert not model.consistent_
     assert model.score(bits, y) == 1
+
+
+@pytest.mark.parametrize("method", EXACT)
+def test_labels_that_are_no_parity_are_said_to_be_none(method):
+    """Random labels on 200 rows of 12 features: the best of 299 parities, or of 64 eliminations, is called chance."""
+    generator = np.random.default_rng(3)
+    bits = generator.integers(0, 2, (200, 12))
+    with pytest.warns(NoParity, match="as chance might: they are most likely not a parity of these features"):
+        ParityClassifier(3, method, random_state=0).fit(bits, generator.integers(0, 2, 200))
+
+
+def test_a_majority_is_no_parity_but_no_chance_either():
+    bits = np.random.default_rng(4).integers(0, 2, (400, 12))
+    with pytest.warns(NoParity, match="more than chance: they are noisy, or more than one parity"):
+        model = ParityClassifier(3, "low-degree").fit(bits, bits[:, [0, 1, 2]].sum(axis=1) > 1)
+    assert not model.consistent_
+
+
+def test_chance_is_told_at_the_rate_that_is_stated():
+    """Of 200 draws of random labels, at most 5 % should be called more than chance; 22 or more have probability 0.05 %.
+    The bound is Hoeffding's, so that there are far fewer."""
+    generator = np.random.default_rng(5)
+    supports = [list(T) for size in range(4) for T in itertools.combinations(range(8), size)]
+    beyond = 0
+    for _ in range(200):
+        x, y = generator.choice([-1, 1], (50, 8)), generator.choice([-1, 1], 50)
+        best = max(abs(float(np.mean(x[:, T].prod(axis=1) * y))) for T in supports)
+        beyond += not may_be_chance((1 + best) / 2, 50, np.log(len(supports)))
+    assert beyond < 22
 
 
 @pytest.mark.long

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from paritylab.baselines import page as learners
 from paritylab.claims import findings
 from paritylab.cli import reference as commands
 from paritylab.site import reference as names
@@ -16,6 +17,7 @@ def pages() -> dict[Path, str]:
     figures = {DOCS / "data" / "findings" / each.figure.name: each.figure.read_text(encoding="utf-8")
                for each in findings.findings() if each.figure}
     return {DOCS / "reference" / "api.md": names.markdown(), DOCS / "reference" / "cli.md": commands.markdown(),
+            DOCS / "reference" / "learners.md": learners.markdown(),
             DOCS / "explanation" / "findings.md": findings.markdown("../data/findings"), **figures}
 
 

@@ -24,8 +24,12 @@ TRIALS = 64
 """Random subsets that elimination tries on labels that no parity explains."""
 
 
+CHANCE = "as chance might: they are most likely not a parity of these features"
+NOISE = "more than chance: they are noisy, or more than one parity (baselines.terms looks for several)"
+
+
 class NoParity(UserWarning):
-    """No parity explains all labels: they are noisy, or not a parity."""
+    """No parity explains all labels: they are noisy, or not a parity. It says whether chance would explain as many."""
 
 
 class Undetermined(UserWarning):
@@ -38,6 +42,11 @@ class ParityClassifier(ClassifierMixin, BaseEstimator):
     Each feature becomes a bit: whether it lies above the midpoint of its smallest and largest training value. That is
     exact for features of two values (-1/+1, 0/1, any two numbers) and a choice for others, which ``binarise=False``
     refuses instead. A feature that is constant in training is never part of the support.
+
+    It finds one parity and nothing else: no sums of several, no majorities. Where none explains all labels, the best
+    one found is kept and a :class:`NoParity` warning says how many labels it explains, and whether one of so many
+    parities would by chance: then the labels are most likely not a parity of these features.
+    :func:`paritylab.baselines.terms` looks for several parities with coefficients.
 
     Rows have no weights (there is no ``sample_weight``): a parity explains a label or does not, however much the label
     weighs, and elimination asks that it explains all. Leave out the rows that should not count.
@@ -102,9 +111,10 @@ class ParityClassifier(ClassifierMixin, BaseEstimator):
         self.negated_, self.determined_ = found.negated, not found.doubt
         self.consistent_ = bool(np.all(self._parity(bits) == labels))
         if not self.consistent_:
-            right = 100 * np.mean(self._parity(bits) == labels)
-            warnings.warn(f"no parity was found that explains all labels; this one explains {right:.1f} % of them",
-                          NoParity, stacklevel=2)
+            right = float(np.mean(self._parity(bits) == labels))
+            by_chance = may_be_chance(right, len(labels), self._log_supports(len(varying)))
+            warnings.warn(f"no parity was found that explains all labels; this one explains {100 * right:.1f} % of"
+                          f" them, {CHANCE if by_chance else NOISE}", NoParity, stacklevel=2)
         if found.doubt:
             warnings.warn(f"the data do not determine the parity: {found.doubt}", Undetermined, stacklevel=2)
         return self
@@ -128,6 +138,12 @@ class ParityClassifier(ClassifierMixin, BaseEstimator):
                 f"k must be a whole number in 0..{n}, or None, not {self.k!r}")
         bounded = self.method in ("low-degree", "sgd")  # k is the largest size there, whatever n is
         require(self.k >= 0 and (bounded or self.k <= n), f"k must be in 0..{n} (n_features={n}), not {self.k}")
+
+    def _log_supports(self, n: int) -> float:
+        """The logarithm of how many supports of n features the method could have named."""
+        if self.method == "gaussian-elimination":
+            return n * math.log(2)
+        return math.log(sum(math.comb(n, size) for size in range(min(3 if self.k is None else self.k, n) + 1)))
 
     def _midpoints(self, X: np.ndarray) -> np.ndarray:
         low, high = X.min(axis=0), X.max(axis=0)
@@ -176,6 +192,16 @@ class ParityClassifier(ClassifierMixin, BaseEstimator):
         if len(sizes) == 1 and largest > 0:
             return exhaustive(signs, labels, largest, absolute=True)
         return low_degree.largest(signs, labels, largest)
+
+
+def may_be_chance(share: float, rows: int, log_supports: float) -> bool:
+    """Whether one of so many parities, or opposites, explains such a share of random labels with probability above
+    5 %, as far as Hoeffding's inequality and a union bound can tell.
+
+    >>> may_be_chance(0.75, 20, math.log(1000)), may_be_chance(0.75, 200, math.log(1000))
+    (True, False)
+    """
+    return log_supports + math.log(2) - 2 * rows * max(0.0, share - 0.5) ** 2 > math.log(0.05)
 
 
 class _Parity(NamedTuple):

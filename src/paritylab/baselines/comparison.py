@@ -16,8 +16,11 @@ import numpy as np
 
 from paritylab import plots, statistics
 from paritylab.baselines.attempts import THRESHOLD, bound, check_threshold, needed
+from paritylab.baselines.own import Learning, Own, chosen, made, name_of
 from paritylab.baselines.records import Record, as_records, details, frame
+from paritylab.baselines.registry import check_reach
 from paritylab.errors import InvalidInput, require
+from paritylab.functions import fingerprints
 from paritylab.memory import Part, require_room
 from paritylab.progress import Bar
 from paritylab.setups.problems.parity import Parity
@@ -28,43 +31,47 @@ ROW_BYTES = 1000
 """What a run takes, in lists and tables."""
 
 
+@fingerprints.moment()
 def compare(
-    problems: Sequence[Parity], learners: Sequence[str], runs: int = 25, seed: int = 0, limit: int | None = None,
+    problems: Sequence[Parity], learners: Sequence[Learning], runs: int = 25, seed: int = 0, limit: int | None = None,
     threshold: float = THRESHOLD, learner: Any = None, out: Path | None = None, progress: bool | None = None,
 ) -> list[Record]:
     """What each learner needs on each Problem, for runs 0, 1, ...: see :func:`paritylab.baselines.needed`.
 
-    With ``out``, Records are kept there as they come, and what is there already is not computed again. ``learner`` is
-    the network of ``sgd``; ``limit`` bounds every learner's samples, in place of bounds of their own.
+    Learners are names, and functions of your own (:func:`paritylab.baselines.learner`). With ``out``, Records are kept
+    there as they come, and what is there already is not computed again; a function that has changed is another one.
+    ``learner`` is the network of ``sgd``; ``limit`` bounds every learner's samples, in place of bounds of their own.
 
     >>> records = compare([Parity(n=10, k=2)], ["exhaustive", "gaussian-elimination"], runs=3)
     >>> [record.status for record in records]
     ['solved', 'solved', 'solved', 'solved', 'solved', 'solved']
     """
     require(runs >= 1, f"runs must be at least 1, not {runs}")
-    require(len(set(learners)) == len(learners) > 0, "say each learner once, and one at least")
+    learners = [each if isinstance(each, str) else made(each) for each in learners]
+    require(len(set(map(name_of, learners))) == len(learners) > 0, "say each learner once, and one at least")
     require(len(set(problems)) == len(problems) > 0, "say each problem once, and one at least")
     check_threshold(threshold)
     each = "runs" if len(problems) * len(learners) == 1 else f"runs of each of {len(problems) * len(learners)} cells"
     require_room("this comparison", {each: Part(runs, ROW_BYTES * len(problems) * len(learners))})
-    cells = [(problem, name) for problem in problems for name in learners]
-    for problem, name in cells:
-        bound(name, problem, limit)
+    cells = [(problem, each) for problem in problems for each in learners]
+    for problem, each in cells:
+        bound(each, problem, limit)
+        check_reach(name_of(each), chosen(each, problem).method, problem, threshold)
     found: list[Record] = []
     with Bar("runs", len(cells) * runs, progress) as bar:
-        for problem, name in cells:
-            rows, keep = _kept(out, name, problem, seed, limit, threshold, learner)
+        for problem, each in cells:
+            rows, keep = _kept(out, each, problem, seed, limit, threshold, learner)
             missing = sorted(set(range(runs)) - {row.run for row in rows})
-            done, note = len(found) + runs - len(missing), f"{name}, n = {problem.n}"
+            done, note = len(found) + runs - len(missing), f"{name_of(each)}, n = {problem.n}"
             bar.show(done, note)
-            if name == "sgd" and missing:
+            if each == "sgd" and missing:
                 rows += _train(problem, missing, seed, limit, threshold, learner, out)
                 keep(rows)
                 missing = []
             kept = time.perf_counter()
             try:
                 for run in missing:
-                    rows.append(needed(name, problem, run, seed, limit, threshold))
+                    rows.append(needed(each, problem, run, seed, limit, threshold))
                     done += 1
                     bar.show(done, note)
                     if time.perf_counter() - kept > FLUSH_SECONDS:
@@ -88,7 +95,7 @@ def _train(
 
 
 def _kept(
-    out: Path | None, name: str, problem: Parity, seed: int, limit: int | None, threshold: float, learner: Any
+    out: Path | None, method: Learning, problem: Parity, seed: int, limit: int | None, threshold: float, learner: Any
 ) -> tuple[list[Record], Callable[[list[Record]], None]]:
     """The Records of one learner and Problem that are on disk, and the function that puts them there."""
     if out is None:
@@ -99,8 +106,9 @@ def _kept(
     from paritylab.running.tasks import kept_name
     from paritylab.setups.setup import encode
 
-    trained = encode(learner or sgd.LEARNER) if name == "sgd" else None
-    parameters = {"learner": name, "problem": encode(problem), "limit": limit, "threshold": threshold, "sgd": trained}
+    trained = encode(learner or sgd.LEARNER) if method == "sgd" else None
+    parameters = {"learner": name_of(method), "problem": encode(problem), "limit": limit, "threshold": threshold,
+                  "sgd": trained} | ({"own": method.told(problem)} if isinstance(method, Own) else {})
     path = out / "kept" / f"{kept_name('compare', parameters, seed)}.npz"
     earlier = path.with_suffix(".parquet")
     if earlier.exists() and not path.exists():
@@ -149,7 +157,7 @@ def summarise(records: Sequence[Record]) -> list[dict[str, Any]]:
         times = sorted(record.seconds for record in members if record.seconds is not None)
         notes = sorted({record.note for record in members if not record.solved and record.note})
         rows.append({
-            "learner": first.learner, "n": first.n, "k": first.k, "noise": first.noise,
+            "learner": first.learner, "function": first.function, "n": first.n, "k": first.k, "noise": first.noise,
             "details": details(first.problem), "problem": json.loads(first.problem) if first.problem else None,
             "unit": first.unit, "runs": summary.runs,
             "median": summary.median, "median_interval": summary.median_interval, "solved": summary.solved,
@@ -163,7 +171,7 @@ def summarise(records: Sequence[Record]) -> list[dict[str, Any]]:
 
 def _cell(record: Record) -> tuple[Any, ...]:
     """What the Records of one learner on one Problem share."""
-    return record.problem, record.n, record.k, record.noise, record.learner
+    return record.problem, record.n, record.k, record.noise, record.learner, record.function
 
 
 @plots.styled
@@ -191,9 +199,12 @@ def comparison_plot(records: Sequence[Record]) -> plots.Figure:
 def _labels(rows: list[dict[str, Any]]) -> list[str]:
     """The learner of each row, and as much of its Problem, beside n, as is not the same in all rows."""
     shown = [name for name in ("k", "noise", "details") if len({row[name] for row in rows}) > 1]
+    states = {(row["learner"], row["function"]) for row in rows}
+    changed = {name for name, _ in states if sum(name == other for other, _ in states) > 1}
 
     def label(row: dict[str, Any]) -> str:
         learner = f"{row['learner']} (queries)" if row["unit"] == "queries" else row["learner"]
+        learner += f" {row['function']}" if row["learner"] in changed else ""
         parts = [row[name] if name == "details" else f"{name} {row[name]:g}" for name in shown]
         return ", ".join([learner, *filter(None, parts)])
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from paritylab.baselines.targets import Term
 from paritylab.setups.problems.parity import Parity
 from paritylab.setups.setup import encode
 from paritylab.storage.records import CENSORED, DIVERGED, SOLVED, Records
@@ -26,7 +28,9 @@ class Record:
     (``unit``); it is what the learner needed only if the status is ``solved``. ``support`` is what was found, None
     for a learner that predicts without naming one; ``accuracy`` is that of its predictions on clean inputs;
     ``seconds`` is the time of the attempt that ``samples`` counts, None where it was not measured. ``problem`` is the
-    Problem as canonical JSON: n, k and noise do not say all of it.
+    Problem as canonical JSON: n, k and noise do not say all of it. ``terms`` are the parities that were found with
+    their coefficients and 95 % intervals, None for a learner that does not estimate them. ``function`` is the
+    fingerprint of a learner of the user's own; empty for those of paritylab.
     """
 
     learner: str
@@ -42,22 +46,36 @@ class Record:
     accuracy: float
     note: str = ""
     problem: str = ""
+    terms: tuple[Term, ...] | None = None
+    function: str = ""
 
     @property
     def solved(self) -> bool:
         return self.status == "solved"
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as plain values, the support as text such as ``0 1 2``."""
+        """The record as plain values: the support as text such as ``0 1 2``, terms as JSON.
+
+        >>> Record("low-degree", 9, 2, 0.0, 0, "solved", 99, "examples", 0.1, (1, 4), 1.0,
+        ...        terms=(Term((1, 4), 0.5, 0.4, 0.6),)).to_dict()["terms"]
+        '[[[1, 4], 0.5, 0.4, 0.6]]'
+        """
         support = None if self.support is None else " ".join(map(str, self.support))
-        return asdict(self) | {"support": support}
+        terms = None if self.terms is None else json.dumps([
+            [term.support, *(number if math.isfinite(number) else None for number in term[1:])] for term in self.terms])
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {"support": support, "terms": terms}
 
     @classmethod
     def from_dict(cls, row: dict[str, Any]) -> Record:
-        """The inverse of :meth:`to_dict`."""
-        fields, support = dict(row), row["support"]
-        fields["support"] = None if support is None else tuple(map(int, support.split()))
-        return cls(**fields)
+        """The inverse of :meth:`to_dict`; rows of earlier versions have no terms."""
+        made, support, terms = dict(row), row["support"], row.get("terms")
+        made["support"] = None if support is None else tuple(map(int, support.split()))
+        made["terms"] = None if terms is None else tuple(_term(*each) for each in json.loads(terms))
+        return cls(**made)
+
+
+def _term(support: list[int], coefficient: float, low: float | None, high: float | None) -> Term:
+    return Term(tuple(support), coefficient, -math.inf if low is None else low, math.inf if high is None else high)
 
 
 def identity(problem: Parity) -> str:
@@ -74,10 +92,15 @@ def details(problem: str) -> str:
 
     >>> details(identity(Parity(n=9, k=2, noise=0.1))), details(identity(Parity(n=9, support=(3, 4), sample=50)))
     ('', 'sample 50, support 3 4')
+    >>> from paritylab import Polynomial
+    >>> details(identity(Polynomial(9, terms=[(0.5, (0, 1)), (-1, (2,))])))
+    'polynomial, terms 0.5:0,1 -1:2'
     """
     said = json.loads(problem) if problem else {}
     kind, support = said.pop("type", "parity"), said.pop("support", [])
-    if support != list(range(len(support))):
+    if terms := said.pop("terms", None):
+        said["terms"] = " ".join(f"{c:g}:{','.join(map(str, T))}" for c, T in terms)
+    elif support != list(range(len(support))):
         said["support"] = " ".join(map(str, support))
     words = [] if kind == "parity" else [kind]
     words += [name if value is True else f"{name} {value}" for name, value in sorted(said.items())

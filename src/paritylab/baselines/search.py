@@ -108,22 +108,35 @@ def exhaustive(x: ArrayLike, y: ArrayLike, k: int, absolute: bool = False) -> Fo
     >>> exhaustive(x, x[:, [3, 8, 17]].prod(1), 3)[:2]
     ([3, 8, 17], 1.0)
     """
+    labels = np.asarray(y)
+    require(bool(np.all(np.abs(labels) == 1)), "samples and labels are -1 or +1")
+    best = Found([], -math.inf, -math.inf)
+    for means, head, tails in correlations(x, labels, k):
+        best = _better(best, np.abs(means) if absolute else means, head, tails)
+    return best
+
+
+def correlations(x: ArrayLike, y: ArrayLike, k: int) -> Iterator[tuple[Floats, Subsets, Subsets]]:
+    """mean(y chi_T) for all C(n, k) supports T, in blocks (heads, tails), with those heads and tails; y are reals.
+
+    >>> x = np.random.default_rng(0).choice([-1, 1], (200, 5))
+    >>> sum(means.size for means, _, _ in correlations(x, x[:, 0] + 0.5, 2))
+    10
+    """
     signs, labels = np.asarray(x), np.asarray(y)
     require(signs.ndim == 2 and labels.shape == signs.shape[:1], "samples are (samples, n) signs with one label each")
     samples, n = signs.shape
     require(1 <= k <= n, f"a support has from 1 to {n} members, not {k}")
     require(samples >= 1, "a correlation needs samples")
-    require(all(bool(np.all(np.abs(values) == 1)) for values in (signs, labels)), "samples and labels are -1 or +1")
+    require(bool(np.all(np.abs(signs) == 1)), "samples and labels are -1 or +1")
     columns = np.ascontiguousarray(signs.T, np.float32)
     labels = labels.astype(np.float32)
-    best = Found([], -math.inf, -math.inf)
     for head, tails in _blocks(n, k):
         total = np.zeros((len(head), len(tails)))
         for start in range(0, samples, CHUNK):  # sums of fewer than 2^24 signs are exact in float32
             part = columns[:, start : start + CHUNK]
             total += (_products(part, head) * labels[start : start + CHUNK]) @ _products(part, tails).T
-        best = _better(best, np.abs(total) / samples if absolute else total / samples, head, tails)
-    return best
+        yield total / samples, head, tails
 
 
 def _blocks(n: int, k: int) -> Iterator[tuple[Subsets, Subsets]]:

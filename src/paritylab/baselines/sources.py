@@ -10,7 +10,8 @@ import jax
 import numpy as np
 
 from paritylab import rng
-from paritylab.errors import require
+from paritylab.baselines.targets import PARITIES, Target, Term, degree_of, kind_of, target_of
+from paritylab.errors import InvalidInput, require
 from paritylab.memory import Part, require_room
 from paritylab.setups.problems.parity import Parity
 
@@ -20,7 +21,8 @@ TESTED = 2048
 
 
 class Guess(NamedTuple):
-    """What a learner concludes: a support, or a function from inputs to scores whose sign is the label, or neither.
+    """What a learner concludes: a support, or the terms of a polynomial, or a function from inputs to scores whose sign
+    is the label, or nothing.
 
     ``refused``: more samples would not help.
     """
@@ -29,38 +31,55 @@ class Guess(NamedTuple):
     predict: Callable[[Signs], np.ndarray] | None = None
     refused: bool = False
     note: str = ""
+    terms: tuple[Term, ...] | None = None
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Signs x (m, n) and labels y (m,), with what a learner may know beside them: k, the noise rate, random numbers."""
+    """Signs x (m, n) and labels y (m,), with what a learner may know beside them: the size k of the (largest) parity,
+    the noise rate, how many parities there are, the size of the smallest coefficient, random numbers."""
 
     x: Signs
     y: Signs
     k: int
     noise: float
     generator: np.random.Generator
+    count: int = 1
+    least: float = 1.0
 
 
 @dataclass
 class Queries:
     """Membership queries: ``ask`` the labels of inputs of one's choice, ``budget`` times in all.
 
-    Each answer is flipped with probability ``noise``, independently, also where an input is asked again.
+    Each answer is flipped with probability ``noise``, independently, also where an input is asked again. Beside what is
+    known with examples, ``norm`` is the root of the labels' mean square.
     """
 
     n: int
     k: int
     noise: float
     budget: int
-    support: tuple[int, ...] = field(repr=False)
+    target: Target = field(repr=False)
     generator: np.random.Generator
     used: int = 0
 
-    def ask(self, x: Signs) -> Signs:
+    @property
+    def count(self) -> int:
+        return len(self.target.terms)
+
+    @property
+    def least(self) -> float:
+        return self.target.least
+
+    @property
+    def norm(self) -> float:
+        return self.target.norm
+
+    def ask(self, x: Signs) -> np.ndarray:
         self.used += len(x)
         require(self.used <= self.budget, f"only {self.budget} queries are allowed")
-        labels = x[:, list(self.support)].prod(axis=1)
+        labels = self.target(x)
         return np.where(self.generator.random(len(x)) < self.noise, -labels, labels)
 
 
@@ -75,32 +94,48 @@ class Source:
 
     def __init__(self, problem: Parity, run: int = 0, seed: int = 0) -> None:
         self.problem, self._path = problem, (seed, run)
+        self.kind, self.target, self._degree = kind_of(problem), target_of(problem), degree_of(problem)
         self._key = rng.run_keys(np.array([seed]), np.array([run]))[0]
         self._x, self._y = np.zeros((0, problem.n), np.int8), np.zeros(0, np.int8)
 
     @property
-    def support(self) -> tuple[int, ...]:
-        return tuple(self.problem.support or ())
+    def support(self) -> tuple[int, ...] | None:
+        """That of a single parity."""
+        return tuple(self.problem.support or ()) if self.kind in PARITIES else None
 
     def examples(self, m: int) -> Examples:
         if m > len(self._y):
             self._x, self._y = self._draw(max(256, 1 << (m - 1).bit_length()))
-        return Examples(self._x[:m], self._y[:m], self.problem.degree, self.problem.noise, self._generator())
+        known = (1, 1.0) if self.target is None else (len(self.target.terms), self.target.least)
+        return Examples(self._x[:m], self._y[:m], self._degree, self.problem.noise, self._generator(), *known)
 
     def queries(self, budget: int) -> Queries:
-        problem = self.problem
-        return Queries(problem.n, problem.degree, problem.noise, budget, self.support, self._generator())
+        if self.target is None:
+            raise InvalidInput(f"only sums of parities answer queries, not {type(self.problem).__name__}")
+        return Queries(self.problem.n, self._degree, self.problem.noise, budget, self.target, self._generator())
+
+    def judge(self, guess: Guess, threshold: float) -> tuple[bool, float]:
+        """Whether a guess is right, and its accuracy.
+
+        A prediction is right with an accuracy of ``threshold``, a support if it is the parity's, the terms of a
+        polynomial if :meth:`Target.is_found` says so.
+        """
+        accuracy = self.accuracy(guess)
+        if guess.predict is not None:
+            return accuracy >= threshold, accuracy
+        if self.support is not None:
+            return guess.support == self.support, accuracy
+        return self.target is not None and self.target.is_found(guess.terms or ()), accuracy
 
     def accuracy(self, guess: Guess) -> float:
-        """The share of clean test inputs that a guess labels correctly; a guess of nothing counts as chance."""
-        if guess.support == self.support:
+        """The share of clean test inputs that a guess gives the label's sign; a guess of nothing counts as chance."""
+        if guess.support is not None and guess.support == self.support:
             return 1.0
-        if guess.support is None and guess.predict is None:
+        if guess.support is None and guess.predict is None and guess.terms is None:
             return 0.5
         drawn = self.problem.draw(rng.stream(self._key, rng.EVALUATION), TESTED)
         x, y = self._signs(drawn), np.asarray(self.problem.labels(drawn, self.problem.mask))
-        score = guess.predict(x) if guess.predict else x[:, list(guess.support or ())].prod(axis=1)
-        return float(np.mean(score * y > 0))
+        return float(np.mean(_scores(guess, x) * y > 0))
 
     def _generator(self) -> np.random.Generator:
         return np.random.default_rng(self._path)
@@ -113,9 +148,19 @@ class Source:
         labels = np.asarray(self.problem.labels(drawn, self.problem.mask))
         words = np.asarray(jax.random.bits(jax.random.fold_in(root, 1), (m,)))
         flips = (words < self.problem.flip) & (self.problem.noise > 0)
-        return self._signs(drawn), np.where(flips, -labels, labels).astype(np.int8)
+        labels = np.where(flips, -labels, labels)
+        return self._signs(drawn), labels.astype(np.int8) if self.kind in PARITIES else labels.astype(np.float64)
 
     def _signs(self, drawn: Any) -> Signs:
         x = np.asarray(self.problem.signs(drawn, self.problem.mask))
         require(bool(np.all(np.abs(x) == 1)), "baselines need inputs of -1 and +1")
         return x.astype(np.int8)
+
+
+def _scores(guess: Guess, x: Signs) -> np.ndarray:
+    """What a guess says of inputs: its predictions, or the values of its parities."""
+    if guess.predict is not None:
+        return guess.predict(x)
+    if guess.support is not None:
+        return x[:, list(guess.support)].prod(axis=1)
+    return Target({term.support: term.coefficient for term in guess.terms or ()})(x)

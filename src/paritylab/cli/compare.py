@@ -6,6 +6,7 @@ import argparse
 import math
 from typing import Any
 
+from paritylab.cli.problems import term
 from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
 from paritylab.errors import require
 
@@ -14,15 +15,19 @@ def add(commands: Any) -> None:
     parser: Parser = commands.add_parser(
         "compare",
         help="what networks and other learners need to find a parity",
-        description="The fewest samples with which each learner finds a parity: a table, a figure and the data under"
-        " --out. With several --n the figure is against n. Runs that are there already are not repeated.",
+        description="The fewest samples with which each learner finds a parity, or a polynomial: a table, a figure and"
+        " the data under --out. With several --n the figure is against n. Runs that are there already are not"
+        " repeated.",
         epilog="'paritylab compare --list' says what each learner does.",
     )
     parser.add_argument("--n", type=count, nargs="+", default=[30], help="numbers of inputs")
-    parser.add_argument("--k", type=count, default=3, help="size of the support")
+    parser.add_argument("--k", type=count, help="size of the support (3 unless said)")
+    parser.add_argument("--term", action="append", metavar="C:J,J", help="a parity with its coefficient, such as"
+                        " 0.5:0,1,2; several add up to a polynomial")
     parser.add_argument("--noise", type=float, default=0.0, help="probability that a label is flipped")
     parser.add_argument("--sample", type=count, metavar="M", help="the most examples there are")
-    parser.add_argument("--learners", default="sgd,gaussian-elimination,low-degree,ntk", help="names, with commas")
+    parser.add_argument("--learners", default="sgd,gaussian-elimination,low-degree,ntk",
+                        help="names, with commas; your own as MODULE:FUNCTION of an importable module")
     parser.add_argument("--runs", type=count, default=25, help="runs of each learner")
     add_seed(parser)
     parser.add_argument("--limit", type=count, help="the most samples of any learner; its own bound unless said")
@@ -35,7 +40,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from paritylab import Parity, baselines, plots
+    from paritylab import baselines, plots
     from paritylab.baselines import sgd
     from paritylab.baselines.comparison import as_parquet
     from paritylab.storage.files import write_atomically
@@ -43,12 +48,12 @@ def run(options: argparse.Namespace) -> None:
     if options.list:
         list_learners(options.json)
         return
-    names = [name.strip() for name in options.learners.split(",")]
+    learners = [named(name.strip()) for name in options.learners.split(",")]
     require(len(set(options.n)) == len(options.n), "--n values must differ")
-    problems = [Parity(n, options.k, noise=options.noise, sample=options.sample) for n in options.n]
+    problems = [make_problem(options, n) for n in options.n]
     learner = sgd.with_options(options.lr, options.width, options.batch)
-    records = baselines.compare(problems, names, options.runs, options.seed, options.limit, options.threshold, learner,
-                                options.out, False if options.json else None)
+    records = baselines.compare(problems, learners, options.runs, options.seed, options.limit, options.threshold,
+                                learner, options.out, False if options.json else None)
     options.out.mkdir(parents=True, exist_ok=True)
     stem = options.out / "compare"
     write_atomically(stem.with_suffix(".csv"), baselines.frame(records).write_csv().encode())
@@ -61,20 +66,45 @@ def run(options: argparse.Namespace) -> None:
         return
     noise = f", noise {options.noise:g}" if options.noise else ""
     sample = f", at most {options.sample} examples" if options.sample else ""
-    print(f"parity of {options.k} of n bits{noise}{sample}, {options.runs} runs; medians with 95 % intervals\n")
+    what = f"sum of {len(options.term)} parities" if options.term else f"parity of {problems[0].k}"
+    print(f"{what} of n bits{noise}{sample}, {options.runs} runs; medians with 95 % intervals\n")
     print(table(rows))
     print()
     print(*files, sep="\n")
 
 
+def make_problem(options: argparse.Namespace, n: int) -> Any:
+    from paritylab import Parity, Polynomial
+
+    given = {"noise": options.noise, "sample": options.sample}
+    if not options.term:
+        return Parity(n, 3 if options.k is None else options.k, **given)
+    require(options.k is None, "--term has its own supports; leave out --k")
+    return Polynomial(n, terms=[term(text) for text in options.term], **given)
+
+
+def named(text: str) -> Any:
+    """A learner of paritylab's by its name, or the user's own function as ``module:function``."""
+    from paritylab.functions.finding import imported
+
+    module, colon, name = text.partition(":")
+    if not colon:
+        return text
+    found = getattr(imported(module), name, None)
+    require(found is not None, f"the module {module!r} has no {name!r}")
+    return found
+
+
 def list_learners(as_json: bool) -> None:
     from paritylab.baselines import descriptions
+    from paritylab.baselines.registry import METHODS, in_words
 
     if as_json:
-        print_json({"learners": descriptions()})
+        targets = {name: list(method.targets) for name, method in METHODS.items()}
+        print_json({"learners": descriptions(), "targets": targets})
         return
     for name, about in descriptions().items():
-        print(f"{name:<21} {about}")
+        print(f"{name:<21} {about}; finds {in_words(METHODS[name].targets)}")
 
 
 def table(rows: list[dict[str, Any]]) -> str:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from paritylab.cli.parser import Parser, add_common, print_json
+from paritylab.cli.parser import Parser, add_common, add_functions, print_json
 from paritylab.errors import InvalidInput
 
 
@@ -19,13 +19,16 @@ def add(commands: Any) -> None:
         " left out; the exit status is then 2.",
     )
     parser.add_argument("sources", type=Path, nargs="+", metavar="DIR", help="folders with records")
+    add_functions(parser)
     add_common(parser, run)
 
 
 def run(options: argparse.Namespace) -> None:
+    from paritylab.functions import finding
     from paritylab.running.merging import merge, summary
 
-    done = merge(options.out, options.sources)
+    with finding.also_in(options.functions):
+        done = merge(options.out, options.sources)
     if options.json:
         print_json(done.to_dict() | {"store": str(options.out / "store")})
     else:

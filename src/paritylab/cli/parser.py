@@ -51,6 +51,12 @@ def add_common(parser: Parser, run: Any, out: bool = True) -> None:
     parser.set_defaults(run=run, parser=parser)
 
 
+def add_functions(parser: Any) -> None:
+    """What commands take that read Setups from files."""
+    parser.add_argument("--functions", action="append", default=[], metavar="MODULE",
+                        help="an importable module with functions of your own that Setups have; may be said again")
+
+
 def add_seed(parser: Any) -> None:
     """What every command takes that draws random numbers."""
     parser.add_argument("--seed", type=seed, default=0, metavar="N", help="root of all random numbers")

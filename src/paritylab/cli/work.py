@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from paritylab.cli.parser import Parser, add_common, count, print_json
+from paritylab.cli.parser import Parser, add_common, add_functions, count, print_json
 from paritylab.errors import InvalidInput, require
 
 
@@ -22,10 +22,18 @@ def add(commands: Any) -> None:
     parser.add_argument("records", type=Path, help="the folder for the records; what is there is not repeated")
     parser.add_argument("--processes", type=count, default=1, help="programs that are compiled and trained at a time")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
+    add_functions(parser)
     add_common(parser, run, out=False)
 
 
 def run(options: argparse.Namespace) -> None:
+    from paritylab.functions import finding
+
+    with finding.also_in(options.functions):
+        do(options)
+
+
+def do(options: argparse.Namespace) -> None:
     from paritylab.running.offload import batches_of, done_batches
     from paritylab.running.tasks import from_text
 

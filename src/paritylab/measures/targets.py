@@ -11,7 +11,7 @@ import numpy as np
 
 from paritylab.aliases import Floats
 from paritylab.errors import InvalidInput, real, require, whole
-from paritylab.measures.boolean import MOST_BITS, named
+from paritylab.setups.problems.functions import MOST_BITS, named
 from paritylab.measures.coefficients import character
 
 Terms = Sequence[tuple[float, Sequence[int]]]

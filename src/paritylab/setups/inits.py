@@ -324,6 +324,21 @@ def init(given: str | Init | Sampler) -> Init:
     return known(_named(given))
 
 
+def rebuilt(spec: str, find: Callable[[str], Any]) -> Init:
+    """The init of a spec that has a user's sampler in it: ``fixed:3 mirrored my_module.sampler@0123456789ab``.
+
+    ``find`` gives the sampler for its fingerprint, or the Init itself for the whole spec of one.
+    """
+    word, _, law = spec.partition(" ")
+    if word == "mirrored":
+        return mirrored(rebuilt(law, find))
+    if word == "released":
+        return released(rebuilt(law, find))
+    if word.startswith("fixed:") and word[6:].isdecimal():
+        return fixed(rebuilt(law, find), int(word[6:]))
+    return init(find(spec))
+
+
 def _named(given: str) -> Init:
     if given.startswith("mirrored "):
         return mirrored(given.removeprefix("mirrored "))

@@ -8,14 +8,15 @@ import hashlib
 import json
 import math
 import numbers
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from paritylab.errors import InvalidInput, flag, real, require, single, unknown, whole
 from paritylab.functions import fingerprints, reachable, tracing
+from paritylab.functions.finding import Offered
 from paritylab.setups import checks, networks, optimisers, problems
-from paritylab.setups.inits import Init, InitLike, init
+from paritylab.setups.inits import Init, InitLike, init, rebuilt
 from paritylab.setups.losses import Loss, LossLike, loss
 from paritylab.setups.networks.activations import Activation
 from paritylab.setups.problems import laws
@@ -187,16 +188,30 @@ class Setup:
         return isinstance(other, Setup) and self._json == other._json
 
     @classmethod
-    def from_json(cls, text: str) -> Setup:
-        """The Setup a JSON text describes; a text that names a user's function cannot be turned back into one."""
+    def from_json(cls, text: str, functions: Iterable[Any] = ()) -> Setup:
+        """The Setup a JSON text describes.
+
+        A user's own function is in the text by its fingerprint alone. It is looked for among ``functions``: functions,
+        classes and objects, and modules, which stand for all that is in them. The one with that fingerprint is used;
+        one that has changed since is refused, and nothing that the text names is ever imported.
+
+        >>> def squared(f, y):
+        ...     return (f - y) ** 2
+        >>> setup = Setup(problems.Parity(n=30, k=3), Learner(loss=squared))
+        >>> Setup.from_json(setup.to_json(), functions=[squared]).id == setup.id
+        True
+        """
         try:
             document = json.loads(text)
         except ValueError:
             document = None
         if not isinstance(document, dict) or document.pop("conventions", None) != CONVENTIONS:
             raise InvalidInput(f"not a Setup of conventions {CONVENTIONS}: {text[:60]!r}")
-        setup = decode(document)
+        offered = Offered(functions, encode)
+        setup = decode(document, offered)
         require(isinstance(setup, cls), f"not a Setup: {text[:60]!r}")
+        require(not offered.used or encode(setup) == document,
+                f"what was rebuilt with {' and '.join(setup.functions)} is not the Setup of the text")
         return setup
 
 
@@ -298,19 +313,29 @@ def _is_late_default(field: dataclasses.Field[Any], value: Any) -> bool:
     return bool(field.metadata.get("late")) and value == field.default
 
 
-def decode(value: Any) -> Any:
-    """The inverse of :func:`encode`."""
+def decode(value: Any, offered: Offered) -> Any:
+    """The inverse of :func:`encode`, with the user's own functions from what is offered."""
     if isinstance(value, list):
-        return tuple(decode(item) for item in value)
-    if isinstance(value, str) and "@" in value:
-        raise InvalidInput(f"a user's function cannot be rebuilt from its name: {value}")
+        own = offered.whole(value) if any(_is_users(item) for item in value) else None
+        return tuple(decode(item, offered) for item in value) if own is None else own
+    if _is_users(value):
+        return offered.find(value)
     if not isinstance(value, dict):
         return value
     body = dict(value)
     kind = body.pop("type", None)
-    if kind not in CLASSES:
+    if _is_users(kind) and (own := offered.whole(value)) is not None:
+        return own
+    if not _is_users(kind) and kind not in CLASSES:
         raise unknown("type in a Setup's JSON", str(kind), CLASSES)
+    made = CLASSES[kind] if kind in CLASSES else offered.find(kind)
+    if made is Learner and _is_users(body.get("init")):
+        body["init"] = rebuilt(body["init"], offered.find)
     try:
-        return CLASSES[kind](**{name: decode(item) for name, item in body.items()})
+        return made(**{name: decode(item, offered) for name, item in body.items()})
     except TypeError as error:
         raise InvalidInput(f"a Setup's JSON has wrong fields for {kind!r}: {error}") from None
+
+
+def _is_users(value: Any) -> bool:
+    return isinstance(value, str) and fingerprints.MARK in value
