@@ -10,13 +10,13 @@ from paritylab.baselines.records import Record, identity
 from paritylab.baselines.registry import check_reach
 from paritylab.baselines.sources import Guess, Source
 from paritylab.errors import require
-from paritylab.setups.problems.parity import Parity
+from paritylab.setups.problems import AnyProblem
 
 THRESHOLD = 0.99
 
 
 def learn(
-    method: Learning, problem: Parity, samples: int | None = None, run: int = 0, seed: int = 0,
+    method: Learning, problem: AnyProblem, samples: int | None = None, run: int = 0, seed: int = 0,
     threshold: float = THRESHOLD, learner: Any = None,
 ) -> Record:
     """Give a learner ``samples`` (all of a finite sample unless said) and see what it finds.
@@ -47,7 +47,7 @@ def learn(
 
 
 def needed(
-    method: Learning, problem: Parity, run: int = 0, seed: int = 0, limit: int | None = None,
+    method: Learning, problem: AnyProblem, run: int = 0, seed: int = 0, limit: int | None = None,
     threshold: float = THRESHOLD, learner: Any = None,
 ) -> Record:
     """The attempt with the fewest samples that solved this run; the last failure where none did up to ``limit``.
@@ -82,7 +82,7 @@ def needed(
     return record
 
 
-def bound(method: Learning, problem: Parity, limit: int | None = None) -> int:
+def bound(method: Learning, problem: AnyProblem, limit: int | None = None) -> int:
     """The most samples that a search for a learner's need may give it: ``limit``, or the learner's own bound.
 
     >>> bound("gaussian-elimination", Parity(n=30, k=3))
@@ -91,7 +91,7 @@ def bound(method: Learning, problem: Parity, limit: int | None = None) -> int:
     return _bound(chosen(method, problem), problem, limit)
 
 
-def _bound(this: Chosen, problem: Parity, limit: int | None) -> int:
+def _bound(this: Chosen, problem: AnyProblem, limit: int | None) -> int:
     method = this.method
     most = min(method.limit(problem), method.most) if limit is None else limit
     require(1 <= most <= method.most, f"{this.name} takes from 1 to {method.most} {method.unit}, not {most}")
@@ -121,13 +121,13 @@ def _what_is_wrong(guess: Guess, source: Source) -> str:
     return "wrong terms" if guess.terms is not None else "a support alone does not say what a polynomial's terms are"
 
 
-def _train(problem: Parity, run: int, seed: int, limit: int, threshold: float, learner: Any) -> Record:
+def _train(problem: AnyProblem, run: int, seed: int, limit: int, threshold: float, learner: Any) -> Record:
     from paritylab.baselines import sgd
 
     return sgd.train(problem, [run], seed, limit, threshold, learner)[0]
 
 
-def _checked(method: Learning, problem: Parity, samples: int, run: int, seed: int, threshold: float) -> Chosen:
+def _checked(method: Learning, problem: AnyProblem, samples: int, run: int, seed: int, threshold: float) -> Chosen:
     this = chosen(method, problem)
     _bound(this, problem, samples)
     require(run >= 0, f"a run number must be at least 0, not {run}")

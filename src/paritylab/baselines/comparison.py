@@ -23,7 +23,7 @@ from paritylab.errors import InvalidInput, require
 from paritylab.functions import fingerprints
 from paritylab.memory import Part, require_room
 from paritylab.progress import Bar
-from paritylab.setups.problems.parity import Parity
+from paritylab.setups.problems import AnyProblem
 from paritylab.storage.kept import KeptWarning, load_arrays, recall, save_arrays
 
 FLUSH_SECONDS = 2.0
@@ -33,8 +33,8 @@ ROW_BYTES = 1000
 
 @fingerprints.moment()
 def compare(
-    problems: Sequence[Parity], learners: Sequence[Learning], runs: int = 25, seed: int = 0, limit: int | None = None,
-    threshold: float = THRESHOLD, learner: Any = None, out: Path | None = None, progress: bool | None = None,
+    problems: Sequence[AnyProblem], learners: Sequence[Learning], runs: int = 25, seed: int = 0,
+    limit: int | None = None, threshold: float = THRESHOLD, learner: Any = None, out: Path | None = None, progress: bool | None = None,
 ) -> list[Record]:
     """What each learner needs on each Problem, for runs 0, 1, ...: see :func:`paritylab.baselines.needed`.
 
@@ -85,7 +85,7 @@ def compare(
 
 
 def _train(
-    problem: Parity, runs: list[int], seed: int, limit: int | None, threshold: float, learner: Any, out: Path | None
+    problem: AnyProblem, runs: list[int], seed: int, limit: int | None, threshold: float, learner: Any, out: Path | None
 ) -> list[Record]:
     from paritylab.baselines import sgd
     from paritylab.storage.store import Store
@@ -95,7 +95,8 @@ def _train(
 
 
 def _kept(
-    out: Path | None, method: Learning, problem: Parity, seed: int, limit: int | None, threshold: float, learner: Any
+    out: Path | None, method: Learning, problem: AnyProblem, seed: int, limit: int | None, threshold: float,
+    learner: Any,
 ) -> tuple[list[Record], Callable[[list[Record]], None]]:
     """The Records of one learner and Problem that are on disk, and the function that puts them there."""
     if out is None:

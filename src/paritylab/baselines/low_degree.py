@@ -14,7 +14,7 @@ from paritylab.baselines.search import Found, correlations
 from paritylab.baselines.sources import Examples, Guess
 from paritylab.baselines.targets import Support, Term, kind_of
 from paritylab.errors import require
-from paritylab.setups.problems import Parity
+from paritylab.setups.problems import AnyProblem
 
 special: Any = scipy.special
 
@@ -97,8 +97,8 @@ def find(examples: Examples) -> Guess:
     return Guess(named[0].support if count == 1 else None, terms=named)
 
 
-def refuses(problem: Parity) -> str:
+def refuses(problem: AnyProblem) -> str:
     """Why it cannot find the target of a Problem: the means of other inputs are not the coefficients."""
-    if kind_of(problem) == "polynomial" and problem.inputs is not None:
+    if kind_of(problem) == "polynomial" and not problem.packed:
         return "needs uniform inputs to find the terms of a polynomial"
     return ""

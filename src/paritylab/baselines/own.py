@@ -14,10 +14,11 @@ from paritylab.baselines.sources import Examples, Guess, Queries
 from paritylab.baselines.targets import ANY, KINDS, SUMS, Term
 from paritylab.errors import InvalidInput, in_a_line, require, unknown, whole
 from paritylab.functions import fingerprints
-from paritylab.setups.problems.parity import Parity, positions
+from paritylab.setups.problems import AnyProblem
+from paritylab.setups.problems.targets import positions
 
 Function = Callable[[Any], Any]
-Count = int | Callable[[Parity], int]
+Count = int | Callable[[AnyProblem], int]
 Learning = Any
 """A learner: the name of one of paritylab's, a function of Examples, or what :func:`learner` made of one."""
 
@@ -34,7 +35,7 @@ class Own(Method):
     def __call__(self, given: Any) -> Any:
         return self.function(given)
 
-    def told(self, problem: Parity) -> dict[str, Any]:
+    def told(self, problem: AnyProblem) -> dict[str, Any]:
         """All that what it needs on a Problem depends on, as plain values."""
         return {"function": fingerprints.fingerprint(self.function), "unit": self.unit, "start": self.start(problem),
                 "limit": self.limit(problem), "precision": self.precision}
@@ -96,7 +97,7 @@ def _checked_name(function: Any, name: str | None) -> str:
     return str(name)
 
 
-def _count(what: str, given: Count) -> Callable[[Parity], int]:
+def _count(what: str, given: Count) -> Callable[[AnyProblem], int]:
     if callable(given):
         return lambda problem: max(1, whole(what, given(problem)))
     number = whole(what, given)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paritylab.baselines.targets import Term
-from paritylab.setups.problems.parity import Parity
+from paritylab.setups.problems import AnyProblem
 from paritylab.setups.setup import encode
 from paritylab.storage.records import CENSORED, DIVERGED, SOLVED, Records
 
@@ -78,7 +78,7 @@ def _term(support: list[int], coefficient: float, low: float | None, high: float
     return Term(tuple(support), coefficient, -math.inf if low is None else low, math.inf if high is None else high)
 
 
-def identity(problem: Parity) -> str:
+def identity(problem: AnyProblem) -> str:
     """A Problem as canonical JSON.
 
     >>> identity(Parity(n=9, k=2)) == identity(Parity(n=9, support=(0, 1))) != identity(Parity(n=9, support=(0, 2)))

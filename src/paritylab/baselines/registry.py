@@ -12,7 +12,7 @@ from paritylab.baselines.search import samples_needed
 from paritylab.baselines.sources import Guess
 from paritylab.baselines.targets import ANY, KINDS, PARITIES, SUMS, degree_of, kind_of, target_of
 from paritylab.errors import InvalidInput, require, unknown
-from paritylab.setups.problems import Parity
+from paritylab.setups.problems import AnyProblem
 
 MOST_CANDIDATES = 10**9
 MOST_GRAM = 2**14
@@ -31,43 +31,43 @@ class Method:
 
     about: str
     find: Callable[[Any], Guess] | None
-    limit: Callable[[Parity], int]
-    start: Callable[[Parity], int] = lambda problem: 1
+    limit: Callable[[AnyProblem], int]
+    start: Callable[[AnyProblem], int] = lambda problem: 1
     unit: str = "examples"
     precision: float = 0.0
     most: int = 2**24
-    candidates: Callable[[Parity], int] = lambda problem: 1
+    candidates: Callable[[AnyProblem], int] = lambda problem: 1
     targets: tuple[str, ...] = PARITIES
-    refuses: Callable[[Parity], str] = lambda problem: ""
+    refuses: Callable[[AnyProblem], str] = lambda problem: ""
     predicts: bool = False
 
 
-def _supports(problem: Parity) -> int:
+def _supports(problem: AnyProblem) -> int:
     return math.comb(problem.n, degree_of(problem))
 
 
-def _low_supports(problem: Parity) -> int:
+def _low_supports(problem: AnyProblem) -> int:
     return sum(math.comb(problem.n, size) for size in range(degree_of(problem) + 1))
 
 
-def _enough(supports: Callable[[Parity], int]) -> Callable[[Parity], int]:
+def _enough(supports: Callable[[AnyProblem], int]) -> Callable[[AnyProblem], int]:
     """Four times what Hoeffding's inequality says suffices to tell the smallest coefficient from zeros."""
     return lambda problem: math.ceil(4 * samples_needed(supports(problem), problem.noise) * _contrast(problem) ** 2)
 
 
-def _contrast(problem: Parity) -> float:
+def _contrast(problem: AnyProblem) -> float:
     """How many times as large as its smallest coefficient the values of a target may be; 1 of a parity."""
     target = target_of(problem)
     return 1.0 if target is None else target.most / target.least
 
 
-def _queries(problem: Parity) -> int:
+def _queries(problem: AnyProblem) -> int:
     """2^20, or more where terms are small: a bucket's weight is told to the power -3/4 of the queries."""
     target = target_of(problem)
     return 2**20 if target is None else math.ceil(2**20 * (target.norm / target.least) ** (8 / 3))
 
 
-def _everything(problem: Parity) -> int:
+def _everything(problem: AnyProblem) -> int:
     return 2**problem.n
 
 
@@ -139,9 +139,9 @@ def check(name: str, method: Method, problem: Any) -> None:
             f"{name} would try {candidates:.2g} supports; allowed: {MOST_CANDIDATES:.0e}; lower n or k")
 
 
-def check_reach(name: str, method: Method, problem: Parity, threshold: float) -> None:
+def check_reach(name: str, method: Method, problem: AnyProblem, threshold: float) -> None:
     """Refuse predictions that can never be right often enough: where a polynomial is 0, no sign is right."""
-    if not method.predicts or kind_of(problem) != "polynomial" or problem.inputs is not None:
+    if not method.predicts or kind_of(problem) != "polynomial" or not problem.packed:
         return
     target = target_of(problem)
     zeros = target.zeros if target else 0.0

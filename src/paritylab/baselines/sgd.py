@@ -18,7 +18,7 @@ from paritylab.errors import require
 from paritylab.running.sweeps import sweep
 from paritylab.setups.networks import MLP
 from paritylab.setups.optimisers import SGD
-from paritylab.setups.problems.parity import Parity
+from paritylab.setups.problems import AnyProblem, Parity
 from paritylab.setups.setup import Learner, Protocol, Setup
 from paritylab.storage.records import DIVERGED, SOLVED
 from paritylab.storage.store import Store
@@ -29,7 +29,7 @@ STEPS = 20_000
 
 
 def train(
-    problem: Parity,
+    problem: AnyProblem,
     runs: Sequence[int],
     seed: int,
     limit: int,

@@ -13,7 +13,7 @@ from paritylab import rng
 from paritylab.baselines.targets import PARITIES, Target, Term, degree_of, kind_of, target_of
 from paritylab.errors import InvalidInput, require
 from paritylab.memory import Part, require_room
-from paritylab.setups.problems.parity import Parity
+from paritylab.setups.problems import AnyProblem
 
 Signs = np.ndarray
 TESTED = 2048
@@ -92,7 +92,7 @@ class Source:
     ((5, 8), True)
     """
 
-    def __init__(self, problem: Parity, run: int = 0, seed: int = 0) -> None:
+    def __init__(self, problem: AnyProblem, run: int = 0, seed: int = 0) -> None:
         self.problem, self._path = problem, (seed, run)
         self.kind, self.target, self._degree = kind_of(problem), target_of(problem), degree_of(problem)
         self._key = rng.run_keys(np.array([seed]), np.array([run]))[0]

@@ -6,8 +6,8 @@ import argparse
 import math
 from typing import Any
 
-from paritylab.cli.problems import term
 from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
+from paritylab.cli.problems import add_problem, make_problem
 from paritylab.errors import require
 
 
@@ -20,12 +20,7 @@ def add(commands: Any) -> None:
         " repeated.",
         epilog="'paritylab compare --list' says what each learner does.",
     )
-    parser.add_argument("--n", type=count, nargs="+", default=[30], help="numbers of inputs")
-    parser.add_argument("--k", type=count, help="size of the support (3 unless said)")
-    parser.add_argument("--term", action="append", metavar="C:J,J", help="a parity with its coefficient, such as"
-                        " 0.5:0,1,2; several add up to a polynomial")
-    parser.add_argument("--noise", type=float, default=0.0, help="probability that a label is flipped")
-    parser.add_argument("--sample", type=count, metavar="M", help="the most examples there are")
+    add_problem(parser, several=True)
     parser.add_argument("--learners", default="sgd,gaussian-elimination,low-degree,ntk",
                         help="names, with commas; your own as MODULE:FUNCTION of an importable module")
     parser.add_argument("--runs", type=count, default=25, help="runs of each learner")
@@ -50,7 +45,7 @@ def run(options: argparse.Namespace) -> None:
         return
     learners = [named(name.strip()) for name in options.learners.split(",")]
     require(len(set(options.n)) == len(options.n), "--n values must differ")
-    problems = [make_problem(options, n) for n in options.n]
+    problems = [make_problem(argparse.Namespace(**{**vars(options), "n": n})) for n in options.n]
     learner = sgd.with_options(options.lr, options.width, options.batch)
     records = baselines.compare(problems, learners, options.runs, options.seed, options.limit, options.threshold,
                                 learner, options.out, False if options.json else None)
@@ -64,23 +59,15 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         print_json({"rows": [plain(row) for row in rows], "files": [str(path) for path in files]})
         return
+    from paritylab.setups.words import problem_in_words
+
     noise = f", noise {options.noise:g}" if options.noise else ""
     sample = f", at most {options.sample} examples" if options.sample else ""
-    what = f"sum of {len(options.term)} parities" if options.term else f"parity of {problems[0].k}"
-    print(f"{what} of n bits{noise}{sample}, {options.runs} runs; medians with 95 % intervals\n")
+    what = "; ".join(problem_in_words(problem) for problem in problems)
+    print(f"{what}{noise}{sample}, {options.runs} runs; medians with 95 % intervals\n")
     print(table(rows))
     print()
     print(*files, sep="\n")
-
-
-def make_problem(options: argparse.Namespace, n: int) -> Any:
-    from paritylab import Parity, Polynomial
-
-    given = {"noise": options.noise, "sample": options.sample}
-    if not options.term:
-        return Parity(n, 3 if options.k is None else options.k, **given)
-    require(options.k is None, "--term has its own supports; leave out --k")
-    return Polynomial(n, terms=[term(text) for text in options.term], **given)
 
 
 def named(text: str) -> Any:

@@ -18,9 +18,13 @@ TARGETS = ("parity:K, majority:K, mod:M,K, tribes:WIDTH,TRIBES, address:A, stair
 LAWS = "uniform, biased:P[,P,...], active:BITS[,LAW] or mixture:RHO,LAW[,LAW]"
 
 
-def add_problem(parser: Parser) -> None:
+def add_problem(parser: Parser, several: bool = False) -> None:
+    """The options of a problem, for one number of inputs or several."""
     problem = parser.add_argument_group("problem")
-    problem.add_argument("--n", type=count, default=30, help="number of inputs")
+    if several:
+        problem.add_argument("--n", type=count, nargs="+", default=[30], help="numbers of inputs")
+    else:
+        problem.add_argument("--n", type=count, default=30, help="number of inputs")
     problem.add_argument("--k", type=count, default=None, help="size of the support (3 unless --support is given)")
     problem.add_argument("--support", type=count, nargs="+", metavar="J",
                          help="the support itself, from 0; with --target the places of its bits")

@@ -11,8 +11,8 @@ import numpy as np
 
 from paritylab.aliases import Floats
 from paritylab.errors import InvalidInput, real, require, whole
-from paritylab.setups.problems.functions import MOST_BITS, named
 from paritylab.measures.coefficients import character
+from paritylab.setups.problems.functions import MOST_BITS, named
 
 Terms = Sequence[tuple[float, Sequence[int]]]
 
