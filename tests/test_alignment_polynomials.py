@@ -6,11 +6,13 @@ Statistical tests have fixed seeds; a correct function would fail one with proba
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from commands import run
 
 import paritylab as pl
 from paritylab.errors import InvalidInput
@@ -155,3 +157,15 @@ def test_what_cannot_be_is_refused_in_one_line(arguments, says):
     with pytest.raises(InvalidInput, match=says) as caught:
         pl.alignment(**{"init": "rademacher", "d": 5, "terms": SUMS[0], **arguments})
     assert "\n" not in str(caught.value)
+
+
+def test_the_command(capsys):
+    status, out, _ = run(capsys, "alignment", "--d", "7", "--term", "2:0", "--term", "1:0,1,2", "--json")
+    assert status == 0
+    assert json.loads(out)["exact"] == "101/1024"
+    status, out, _ = run(capsys, "alignment", "--d", "7", "--term", "2:0")
+    assert "a sum of parities of 7 inputs" in out
+    for arguments in (("--term", "2:9"), ("--term", "x"), ("--degree", "2", "--term", "1:0")):
+        status, _, err = run(capsys, "alignment", "--d", "7", *arguments)
+        assert status == 2
+        assert len(err.strip().splitlines()) == 1

@@ -20,6 +20,8 @@ def add(commands: Any) -> None:
                         " perturbed-rademacher:s, uniform-perturbed:s, sparse-rademacher:s, discrete:-2,-1,1,2")
     parser.add_argument("--d", type=count, default=51, help="number of inputs")
     parser.add_argument("--degree", type=count, help="degree of the parity (all inputs)")
+    parser.add_argument("--term", action="append", metavar="C:J,J", help="a parity with its coefficient, such as"
+                        " 0.5:0,1; again for each one of a sum")
     parser.add_argument("--unit", default="threshold", help="threshold, relu, network or hinge-neuron")
     parser.add_argument("--bias", help="a number, gaussian:0.7, any init, or same")
     parser.add_argument("--width", type=count, metavar="N", help="hidden units of a network (1)")
@@ -33,21 +35,24 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    from paritylab.cli.measure import term
     from paritylab.measures.alignment import alignment
 
     names = ("init", "d", "degree", "unit", "bias", "width", "method", "loss", "draws", "inputs", "seed")
     settings = {name: getattr(options, name) for name in names}
     scale = options.scale.split(",") if options.scale and "," in options.scale else options.scale
-    found = alignment(**settings, scale=scale)
+    terms = [term(text) for text in options.term] if options.term else None
+    found = alignment(**settings, scale=scale, terms=terms)
     if options.json:
         print_json({
-            **settings, "scale": options.scale, "value": found.value, "error": found.error, "method": found.method,
-            "seconds": found.seconds, "log": found.log if math.isfinite(found.log) else None,
+            **settings, "scale": options.scale, "terms": terms, "value": found.value, "error": found.error,
+            "method": found.method, "seconds": found.seconds, "log": found.log if math.isfinite(found.log) else None,
             "exact": None if found.exact is None else str(found.exact), "digits": found.digits, "parts": found.parts,
         })
         return
     degree = options.degree or options.d
-    print(f"alignment of {options.unit} with the degree-{degree} parity of {options.d} inputs, {options.init} weights")
+    what = "a sum of parities" if terms else f"the degree-{degree} parity"
+    print(f"alignment of {options.unit} with {what} of {options.d} inputs, {options.init} weights")
     print(f"value: {shown(found.value, found.log)}")
     if found.exact is not None and len(str(found.exact)) < 60:
         print(f"exact: {found.exact}")
