@@ -122,10 +122,12 @@ class Evaluation:
         return jnp.sum(own & wrong[:, None], axis=0), jnp.sum(jnp.where(own, losses[:, None], 0.0), axis=0)
 
     def _score(self, slot: Any, drawn: Any, y: Any) -> tuple[Any, Any]:
-        """Which outputs of one slot are right, and their losses; f = 0 and NaN are wrong."""
+        """Which inputs one slot has right, in all outputs, and their losses; f = 0 and NaN are wrong."""
         learner, within = self._program.learner, self._program.protocol.within
-        f = learner.network.apply(slot.params, self._program.problem.signs(drawn, slot.mask))
-        return f * y > 0 if within is None else jnp.abs(f - y) <= within, self._loss(f, y)
+        x = self._program.problem.signs(drawn, slot.mask)
+        f = learner.network.apply(slot.params, x)
+        right = f * y > 0 if within is None else jnp.abs(f - y) <= within
+        return right if right.ndim == 1 else jnp.all(right, axis=1), self._loss.each(f, y, slot.params, x)
 
     def _few(self, errors: Any) -> Any:
         """Whether slots make at most the allowed errors; with tasks, in each that is judged."""
