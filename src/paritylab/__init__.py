@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from paritylab import statistics as statistics
     from paritylab.baselines.classifier import ParityClassifier as ParityClassifier
     from paritylab.engines import EngineNotice as EngineNotice
+    from paritylab.engines.checkpoints import Checkpoint as Checkpoint
     from paritylab.engines.curves import Curves as Curves
     from paritylab.engines.curves import curves as curves
     from paritylab.errors import CellFailed as CellFailed
@@ -72,6 +73,7 @@ __version__ = "0.1.0"
 _WHERE = {
     "baselines.classifier": ("ParityClassifier",),
     "engines": ("EngineNotice",),
+    "engines.checkpoints": ("Checkpoint",),
     "engines.curves": ("Curves", "curves"),
     "errors": ("CellFailed", "InvalidInput"),
     "functions.fingerprints": ("named",),

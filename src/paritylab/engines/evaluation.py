@@ -110,16 +110,27 @@ class Evaluation:
 
     def _errors(self, slot: Any, block: Any, size: int) -> tuple[Any, Any]:
         """Errors and summed loss of one slot on a block of its sample."""
-        problem, protocol = self._program.problem, self._program.protocol
-        key = jax.random.fold_in(rng.stream(slot.key, rng.EVALUATION), slot.step if protocol.fresh else 0)
-        drawn = problem.draw_block(key, block, size)
+        drawn = self._drawn(slot, block, size)
         inside = block * size + jnp.arange(size) < self._size
-        right, losses = self._score(slot, drawn, problem.labels(drawn, slot.mask))
+        right, losses = self._score(slot, drawn, self._program.problem.labels(drawn, slot.mask))
         wrong, losses = inside & ~right, jnp.where(inside, losses, 0.0)
         if not self._tasks:
             return jnp.sum(wrong), jnp.sum(losses)
         own = ((block * size + jnp.arange(size)) % self._tasks)[:, None] == jnp.arange(self._tasks)
         return jnp.sum(own & wrong[:, None], axis=0), jnp.sum(jnp.where(own, losses[:, None], 0.0), axis=0)
+
+    def _drawn(self, slot: Any, block: Any, size: int) -> Any:
+        """A block of one slot's sample."""
+        fresh = self._program.protocol.fresh
+        key = jax.random.fold_in(rng.stream(slot.key, rng.EVALUATION), slot.step if fresh else 0)
+        return self._program.problem.draw_block(key, block, size)
+
+    def inputs(self, slot: Any) -> tuple[Any, Any]:
+        """The whole sample of one slot as its network sees it, and its labels."""
+        problem, blocks = self._program.problem, jnp.arange(-(-self._size // BLOCK))
+        drawn = jax.vmap(lambda block: self._drawn(slot, block, BLOCK))(blocks)
+        drawn = drawn.reshape(-1, *drawn.shape[2:])[: self._size]
+        return problem.signs(drawn, slot.mask), problem.labels(drawn, slot.mask)
 
     def _score(self, slot: Any, drawn: Any, y: Any) -> tuple[Any, Any]:
         """Which inputs one slot has right, in all outputs, and their losses; f = 0 and NaN are wrong."""

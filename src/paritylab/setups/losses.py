@@ -17,7 +17,7 @@ from paritylab.functions.signatures import asked
 from paritylab.setups import specs
 from paritylab.setups.genuine import genuine, known
 
-Function = Callable[..., Any]
+Function = Callable[[Any, Any], Any]
 LossLike = Any
 """A spec, a Loss or a function of the user's own; a Loss once its owner is made."""
 
@@ -31,8 +31,9 @@ class Loss:
     native: tuple[str, tuple[float, ...]] | None = field(default=None, compare=False, repr=False)
 
     def __call__(self, f: Any, y: Any, params: Any = None, x: Any = None) -> Any:
+        function: Any = self.function
         seen = {"params": params, "x": x}
-        return self.function(f, y, **{name: seen[name] for name in asked(self.function, 2, tuple(seen))})
+        return function(f, y, **{name: seen[name] for name in asked(function, 2, tuple(seen))})
 
     def each(self, f: Any, y: Any, params: Any = None, x: Any = None) -> Any:
         """One loss for each input: the mean over outputs where there are several."""
