@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from paritylab.setups.optimisers import Optax as Optax
     from paritylab.setups.optimisers import RMSProp as RMSProp
     from paritylab.setups.optimisers import SignSGD as SignSGD
+    from paritylab.setups.problems import Data as Data
     from paritylab.setups.problems import LeakyParity as LeakyParity
     from paritylab.setups.problems import Parity as Parity
     from paritylab.setups.problems import Polynomial as Polynomial
@@ -84,7 +85,7 @@ _WHERE = {
     "setups.networks": ("MLP", "DisjointPolyNet", "Network", "Neuron", "PolyNet", "Transformer"),
     "setups.optimisers": ("SGD", "Adam", "AdamW", "Lion", "Optax", "RMSProp", "SignSGD"),
     "setups.problems": (
-        "LeakyParity", "Parity", "Polynomial", "Problem", "Stage", "Sum", "Table", "Tasks", "multitask",
+        "Data", "LeakyParity", "Parity", "Polynomial", "Problem", "Stage", "Sum", "Table", "Tasks", "multitask",
     ),
     "setups.setup": ("Learner", "Protocol", "Setup"),
     "storage.records": ("Records",),

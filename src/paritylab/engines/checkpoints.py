@@ -57,8 +57,9 @@ class Checkpoint:
             about = json.loads(str(arrays.pop("about")))
             kinds = about.pop("kinds")
             typed = {name: leaf.view(jax.numpy.dtype(kinds[name])) for name, leaf in arrays.items()}
-            parts = {part: {name.removeprefix(part): leaf for name, leaf in typed.items() if name.startswith(part)}
-                     for part in PARTS}
+            parts: dict[str, Any] = {
+                part: {name.removeprefix(part): leaf for name, leaf in typed.items() if name.startswith(part)}
+                for part in PARTS}
             return cls(**about | {"runs": tuple(about["runs"])}, **parts)
         except FileNotFoundError:
             raise InvalidInput(f"no checkpoint at {path}") from None
@@ -102,9 +103,9 @@ class Checkpoint:
 
 def of_states(states: Sequence[Slots], step: int, seed: int, runs: Sequence[int], setup: Setup) -> Checkpoint:
     """The checkpoint of runs whose slots, some after some, these are."""
-    parts = {part: named(jax.tree.map(lambda *leaves: np.concatenate(leaves), *(getattr(s, part) for s in states)))
-             for part in PARTS}
-    return Checkpoint(step, seed, tuple(int(run) for run in runs), **parts, setup=setup.to_json())
+    trees = ([getattr(state, part) for state in states] for part in PARTS)
+    params, optimiser = (named(jax.tree.map(lambda *leaves: np.concatenate(leaves), *each)) for each in trees)
+    return Checkpoint(step, seed, tuple(int(run) for run in runs), params, optimiser, setup.to_json())
 
 
 def named(tree: Any) -> dict[str, Any]:

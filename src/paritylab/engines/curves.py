@@ -261,4 +261,4 @@ def _held(made: Curves, stop: float) -> Curves:
     at = np.minimum(points, np.where(below.any(axis=1), below.argmax(axis=1), points[-1])[:, None])
     rows = np.arange(len(at))[:, None]
     series = {name: getattr(made, name)[rows, at] for name in SERIES}
-    return Curves(made.steps, **series, weights=jax.tree.map(lambda leaf: leaf[rows, at], made.weights))
+    return replace(made, **series, weights=jax.tree.map(lambda leaf: leaf[rows, at], made.weights))

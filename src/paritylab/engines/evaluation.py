@@ -37,6 +37,8 @@ class Evaluation:
 
     def passed(self, slots: Any, asked: Any) -> Any:
         """Which of the ``asked`` slots make at most the allowed number of errors."""
+        if self._program.protocol.until_loss is not None:
+            return asked & jax.lax.cond(jnp.any(asked), lambda: self._fitted(slots), lambda: jnp.zeros_like(asked))
         if self._screens:
             # In a branch of its own: fused with its surroundings, XLA can take minutes to compile it.
             errors = jax.lax.cond(
@@ -76,11 +78,16 @@ class Evaluation:
     def full(self, slots: Any) -> tuple[Any, Any, Any]:
         """Of each slot over the whole sample: whether it makes at most the allowed errors, accuracy and mean loss."""
         errors, losses = self.totals(slots)
-        few = self._few(errors)
+        few = self._few(errors) if self._program.protocol.until_loss is None else self._fitted(slots)
         if self._tasks:
             errors, losses = errors.sum(-1), losses.sum(-1)
         accuracy = jnp.maximum(1 - errors / self._size, 0.0)  # XLA multiplies by 1 / size: 1000 errors are more
         return few, accuracy, losses / self._size
+
+    def _fitted(self, slots: Any) -> Any:
+        """Whether the loss of each slot on its training sample is below the one that is asked for."""
+        _, losses = self.train_totals(slots)
+        return losses / self._program.problem.examples < self._program.protocol.until_loss
 
     def totals(self, slots: Any) -> tuple[Any, Any]:
         """Errors and summed loss of each slot over the whole sample; with tasks, of each task: (slots, tasks)."""

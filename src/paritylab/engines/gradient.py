@@ -78,12 +78,15 @@ def make_step(program: Setup) -> tuple[Step, Callable[..., Any]]:
         return jnp.sum(jnp.where(jnp.arange(batch) < count, losses, 0.0)) / count
 
     def update(slot: Any, order: Any) -> tuple[Any, Any]:
-        g = jax.grad(objective(slot, order))(slot.params)
+        loss = objective(slot, order)
+        value, g = jax.value_and_grad(loss)(slot.params)
         if optimiser.noise > 0:
             g = add_noise(g, jax.random.fold_in(rng.stream(slot.key, rng.NOISE), slot.step), slot.noise)
         scheduled = slot.lr * (optimiser.schedule(slot.step) * problem.rate_at(slot.step))
         lr = jax.tree.map(lambda rate: scheduled * rate, optimiser.layer_rates(slot.params))
-        return optimiser.move(g, slot.optimiser, slot.params, lr, slot.step)
+        told = {"value": value, "grad": g, "value_fn": loss}
+        seen = {name: told[name] for name in optimiser.sees}
+        return optimiser.move(g, slot.optimiser, slot.params, lr, slot.step, **seen)
 
     every = program.protocol.eval_every
     most = max(1, min(every, MOST_UPDATES if problem.sample is None else MOST_ORDERED, ORDER_POSITIONS // batch))

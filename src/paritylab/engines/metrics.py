@@ -71,8 +71,8 @@ def _of(metric: Metric, evaluation: Evaluation, slot: Any) -> Any:
     """A metric of one run; what it asks for of the evaluation sample it is given."""
     if not (names := _sees(metric)):
         return metric(slot.params)
-    seen = dict(zip(("x", "y"), evaluation.inputs(slot), strict=True))
-    return metric(slot.params, **{name: seen[name] for name in names})
+    x, y = evaluation.inputs(slot)
+    return metric(slot.params, **{name: {"x": x, "y": y}[name] for name in names})
 
 
 def _run(setup: Setup, params: Any) -> Any:

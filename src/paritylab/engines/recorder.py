@@ -129,7 +129,7 @@ def _begun(fresh: Any, jobs: list[Job], rows: np.ndarray, recording: Recording) 
     state = fresh(_entering(jobs, rows))
     if recording.start is None:
         return state
-    return recording.start.enter(state, jobs[0].setup, recording.start.places(jobs[0].runs[rows]))
+    return recording.start.enter(state, jobs[0].setup, recording.start.places(jobs[0].runs[rows].tolist()))
 
 
 def _entering(jobs: list[Job], rows: np.ndarray) -> Slots:

@@ -61,7 +61,12 @@ def check(setup: Any) -> None:
     gradient = _tried("the gradient", jax.grad(value), params, x, f)
     rule = getattr(optimiser, "transformation", None)
     name = f"optimiser {fingerprints.name(optimiser if rule is None else rule.update)}"
-    moved = _tried(name, lambda g, p: optimiser.move(g, optimiser.start(p), p, rates, 0)[0], gradient, params)
+
+    def move(g: Any, p: Any, x: Any, y: Any) -> Any:
+        told = {"value": value(p, x, y), "grad": g, "value_fn": lambda p: value(p, x, y)}
+        return optimiser.move(g, optimiser.start(p), p, rates, 0, **{name: told[name] for name in optimiser.sees})[0]
+
+    moved = _tried(name, move, gradient, params, x, f)
     shapes = jax.tree.map(jnp.shape, (moved, params))
     require(shapes[0] == shapes[1], f"{name} must return updates of the params' shapes {shapes[1]}, not {shapes[0]}")
 
