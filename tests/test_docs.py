@@ -25,7 +25,7 @@ def test_the_reference_is_what_the_code_says():
 
 def test_the_how_to_pages_are_there():
     assert set(HOW_TO) == {"add-a-claim", "add-a-paper", "add-a-network", "add-an-engine", "amend-a-claim",
-                           "choose-an-optimiser", "run-on-slurm", "read-the-store"}
+                           "choose-an-optimiser", "pose-your-own-question", "run-on-slurm", "read-the-store"}
 
 
 @pytest.mark.parametrize("name", [name for name in HOW_TO if name != "run-on-slurm"])

@@ -249,7 +249,7 @@ def _traced(
     for _ in loop.train(queue, pool):
         show(pool.model_steps)
     series, params = pool.take_trace()
-    made = Curves(recording.points, **series, weights=params)
+    made = _made(recording.points, job.setup, {**series, "weights": params})
     return made if recording.stop is None else _held(made, recording.stop)
 
 
