@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from paritylab import statistics as statistics
     from paritylab.baselines.classifier import ParityClassifier as ParityClassifier
     from paritylab.engines import EngineNotice as EngineNotice
+    from paritylab.engines.checkpoints import Checkpoint as Checkpoint
     from paritylab.engines.curves import Curves as Curves
     from paritylab.engines.curves import curves as curves
     from paritylab.errors import CellFailed as CellFailed
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from paritylab.setups.optimisers import Optax as Optax
     from paritylab.setups.optimisers import RMSProp as RMSProp
     from paritylab.setups.optimisers import SignSGD as SignSGD
+    from paritylab.setups.problems import Data as Data
     from paritylab.setups.problems import LeakyParity as LeakyParity
     from paritylab.setups.problems import Parity as Parity
     from paritylab.setups.problems import Polynomial as Polynomial
@@ -74,6 +76,7 @@ __version__ = "0.1.0"
 _WHERE = {
     "baselines.classifier": ("ParityClassifier",),
     "engines": ("EngineNotice",),
+    "engines.checkpoints": ("Checkpoint",),
     "engines.curves": ("Curves", "curves"),
     "errors": ("CellFailed", "InvalidInput"),
     "functions.fingerprints": ("named",),
@@ -85,7 +88,7 @@ _WHERE = {
     "setups.networks": ("MLP", "DisjointPolyNet", "Network", "Neuron", "PolyNet", "Transformer"),
     "setups.optimisers": ("SGD", "Adam", "AdamW", "Lion", "Optax", "RMSProp", "SignSGD"),
     "setups.problems": (
-        "LeakyParity", "Parity", "Polynomial", "Problem", "Stage", "Sum", "Table", "Tasks", "multitask",
+        "Data", "LeakyParity", "Parity", "Polynomial", "Problem", "Stage", "Sum", "Table", "Tasks", "multitask",
     ),
     "setups.setup": ("Learner", "Protocol", "Setup"),
     "storage.records": ("Records",),

@@ -15,7 +15,7 @@ from jax.extend.random import threefry_2x32
 
 from paritylab.errors import require
 
-INIT, DATA, LABELS, EVALUATION, SAMPLE, ORDER, NOISE, SUPPORT = range(8)
+INIT, DATA, LABELS, EVALUATION, SAMPLE, ORDER, NOISE, SUPPORT, FORWARD = range(9)
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 

@@ -71,7 +71,7 @@ def select(store: Any, options: argparse.Namespace) -> Any:
         yield {
             "setup_id": each.setup_id,
             "n": problem["n"],
-            "k": problem["k"],
+            "k": problem.get("k"),
             "network": network_in_words(learner["network"]),
             "batch": learner["batch"],
             "lr": learner["optimiser"]["lr"],

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from paritylab.engines import choose, loop
-from paritylab.engines.evaluation import Evaluation, task_sizes
-from paritylab.engines.gradient import MOST_ORDERED, MOST_UPDATES
-from paritylab.engines.jax_engine import JaxEngine, accurate_products, all_finite, default_slots
+from paritylab.engines import loop
+from paritylab.engines.checkpoints import Checkpoint
+from paritylab.engines.jax_engine import JaxEngine
+from paritylab.engines.metrics import Metric, checked, shapes
+from paritylab.engines.recorder import Recording, on_jax
 from paritylab.engines.registry import AUTO, named
 from paritylab.engines.room import require_room_for
-from paritylab.engines.slots import ACTIVE, Slots, entering, make_moves
 from paritylab.engines.work import Job, Queue
 from paritylab.errors import InvalidInput, require
 from paritylab.functions.fingerprints import moment
-from paritylab.functions.tracing import current, traced_apart
 from paritylab.memory import Part, require_room
 from paritylab.progress import Bar
 from paritylab.setups.losses import LossLike
 from paritylab.setups.setup import Setup
-from paritylab.storage.records import CENSORED
 
 SERIES = ("accuracy", "loss", "train_accuracy", "train_loss")
 MOST_BYTES = 4 * 10**9
@@ -42,8 +38,9 @@ class Curves:
     ``accuracy`` and ``loss`` are those on the run's whole evaluation sample, ``train_accuracy`` and ``train_loss``
     those on its finite training sample with the labels it trains on (None unless asked for), ``weights`` its params
     in the network's own structure (None unless asked for), ``task_accuracy`` and ``task_loss``, (runs, points, tasks),
-    those of each task (None unless there are several). All are NaN from the point on at which a run has a param that
-    is not finite.
+    those of each task (None unless there are several), ``metrics`` what functions of the user's own return, by name.
+    All are NaN from the point on at which a run has a param that is not finite. From the ``checkpoint`` (None unless
+    asked for) runs can go on after the last point.
     """
 
     steps: np.ndarray
@@ -54,6 +51,8 @@ class Curves:
     train_loss: np.ndarray | None = None
     task_accuracy: np.ndarray | None = None
     task_loss: np.ndarray | None = None
+    metrics: Mapping[str, np.ndarray] | None = None
+    checkpoint: Checkpoint | None = None
 
     def first(self, threshold: float = 1.0) -> np.ndarray:
         """The first recorded step of each run with at least this accuracy; -1 where there is none."""
@@ -74,9 +73,9 @@ def curves(
     setup: Setup,
     steps: int | Sequence[int],
     every: int | None = None,
-    runs: Sequence[int] = (0,),
+    runs: Sequence[int] | None = None,
     *,
-    seed: int = 0,
+    seed: int | None = None,
     engine: str = "auto",
     threads: int | None = None,
     weights: bool = False,
@@ -84,15 +83,19 @@ def curves(
     progress: bool | None = None,
     stop: float | None = None,
     loss: LossLike | None = None,
+    metrics: Mapping[str, Metric] | None = None,
+    checkpoint: bool = False,
+    start: Checkpoint | None = None,
 ) -> Curves:
     """Loss and accuracy of runs at chosen steps; runs go on when solved.
 
     Args:
         setup: what is trained; of its protocol only ``eval_size`` and ``fresh`` matter.
         steps: the chosen steps, increasing, or the last one.
-        every: with one number of steps, the distance of points: 0, ``every``, 2 ``every``, ..., and ``steps`` itself.
-        runs: their numbers.
-        seed: their seed.
+        every: with one number of steps, the distance of points: 0, ``every``, 2 ``every``, ..., and ``steps`` itself;
+            they begin at the step of ``start``, if there is one.
+        runs: their numbers; 0 unless said, or those of ``start``.
+        seed: their seed; 0 unless said, or that of ``start``.
         engine: ``lanes``, ``jax`` or ``auto``.
         threads: for ``lanes``; all cores unless said.
         weights: whether to keep the params at each point.
@@ -101,23 +104,30 @@ def curves(
         stop: a run ends at the first point where its loss on the finite sample is below this; its later points repeat
             that one. Implies ``train``.
         loss: the loss to report, if not the one that is trained.
+        metrics: functions of your own by name, on ``jax``: ``f(params)``, or ``f(params, x, y)`` with the inputs and
+            labels of the run's evaluation sample, returns an array that is recorded at each point.
+        checkpoint: whether to keep, on ``jax``, all that runs need to go on after the last point.
+        start: a checkpoint to go on from, in place of the start; what this Setup says holds from there on.
 
     >>> from paritylab.setups.problems import Parity
     >>> curves(Setup(Parity(n=8, k=2)), steps=20, every=10).steps
     array([ 0, 10, 20])
     >>> curves(Setup(Parity(n=8, k=2)), steps=[1, 3, 10], runs=range(4)).accuracy.shape
     (4, 3)
+    >>> size = {"size": lambda params: abs(params[0]["w"]).max()}
+    >>> curves(Setup(Parity(n=8, k=2)), steps=[1, 3, 10], metrics=size).metrics["size"].shape
+    (1, 3)
     """
     return curves_each(
         [setup], steps, every, runs, seed=seed, engine=engine, threads=threads, weights=weights, train=train,
-        progress=progress, stop=stop, loss=loss,
+        progress=progress, stop=stop, loss=loss, metrics=metrics, checkpoint=checkpoint, start=start,
     )[0]
 
 
 class Options(TypedDict, total=False):
     """The options of :func:`curves`, as they are passed on."""
 
-    seed: int
+    seed: int | None
     engine: str
     threads: int | None
     weights: bool
@@ -125,6 +135,9 @@ class Options(TypedDict, total=False):
     progress: bool | None
     stop: float | None
     loss: LossLike | None
+    metrics: Mapping[str, Metric] | None
+    checkpoint: bool
+    start: Checkpoint | None
 
 
 @moment()
@@ -132,26 +145,30 @@ def curves_each(
     setups: Sequence[Setup],
     steps: int | Sequence[int],
     every: int | None = None,
-    runs: Sequence[int] = (0,),
+    runs: Sequence[int] | None = None,
     **options: Unpack[Options],
 ) -> list[Curves]:
     """The :func:`curves` of several Setups; on ``jax`` those that differ in start, rate or target train together."""
-    seed, engine, threads = options.get("seed", 0), options.get("engine", AUTO), options.get("threads")
+    engine, threads, start = options.get("engine", AUTO), options.get("threads"), options.get("start")
     weights, train, stop = options.get("weights", False), options.get("train", False), options.get("stop")
-    points = _points(steps, every)
+    runs, seed = _whose(setups, runs, options.get("seed"), start)
+    points = _points(steps, every, 0 if start is None else start.step)
     require(len(runs) > 0, "curves need at least one run")
     require(stop is None or all(setup.problem.sample is not None for setup in setups),
             "stop is about the loss on a finite sample, which this problem has not")
+    require(stop is None or not options.get("checkpoint"), "runs with stop end at different steps: no checkpoint")
     last = max(1, int(points[-1]))
     series = 2 if train or stop is not None else 1
     require_room("this recording", {"points over all runs": Part(len(setups) * len(runs) * len(points), 16 * series)})
-    recording = Recording(points, weights, train or stop is not None, stop, options.get("loss"))
-    setups = [recording.prepared(setup.now(), last) for setup in setups]
+    recording = Recording(points, weights, train or stop is not None, stop, options.get("loss"),
+                          checked(options.get("metrics")), options.get("checkpoint", False), start)
+    given, setups = setups, [recording.prepared(setup.now(), last) for setup in setups]
     for setup in setups:
         setup.check()
-        if weights:
-            leaves = jax.tree.leaves(_shapes(setup))
-            _check_memory(sum(leaf.size * leaf.dtype.itemsize for leaf in leaves), len(runs), len(points))
+        if start is not None:
+            start.check(setup)
+        if weights or recording.metrics:
+            _check_memory(recording, setup, len(runs))
     found: dict[int, Curves] = {}
     together: dict[Setup, list[int]] = {}
     with Bar("model-steps", len(setups) * len(runs) * last, options.get("progress")) as bar:
@@ -166,44 +183,27 @@ def curves_each(
         for program, members in together.items():
             jobs = [Job(setups[i], seed, np.asarray(runs)) for i in members]
             done = len(found) * len(runs) * last
-            made = _on_jax(program, jobs, recording, lambda steps, done=done: bar.show(done + steps))
-            found |= dict(zip(members, made, strict=True))
+            made = on_jax(program, jobs, recording, lambda steps, done=done: bar.show(done + steps))
+            found |= {i: _made(points, given[i], fields) for i, fields in zip(members, made, strict=True)}
     return [found[i] for i in range(len(setups))]
 
 
-@dataclass(frozen=True)
-class Recording:
-    """What is recorded of runs, and where."""
-
-    points: np.ndarray
-    weights: bool
-    train: bool
-    stop: float | None
-    loss: LossLike | None
-
-    def prepared(self, setup: Setup, last: int) -> Setup:
-        """A Setup whose protocol goes to the last point, in as large blocks of updates as can be had."""
-        blocks = MOST_UPDATES if setup.problem.sample is None else MOST_ORDERED
-        return replace(setup, protocol=replace(setup.protocol, max_steps=last, eval_every=blocks))
-
-    def engine(self, setup: Setup, asked: str) -> str:
-        """The engine for a Setup; only ``jax`` reports another loss than the one that is trained."""
-        if self.reported(setup) == setup:
-            return choose(setup, asked, curves=True)
-        require(asked in (AUTO, JaxEngine.name),
-                f"engine {asked!r} reports the loss that is trained; use 'jax' or 'auto'")
-        return JaxEngine.name
-
-    def reported(self, setup: Setup) -> Setup:
-        """The Setup with the loss that is reported."""
-        return setup if self.loss is None else replace(setup, learner=replace(setup.learner, loss=self.loss))
-
-    def trains(self, setup: Setup) -> bool:
-        return self.train and setup.problem.sample is not None
+def _whose(
+    setups: Sequence[Setup], runs: Sequence[int] | None, seed: int | None, start: Checkpoint | None
+) -> tuple[Sequence[int], int]:
+    """The runs to record and their seed: those of a checkpoint, or runs 0 and seed 0, unless said."""
+    if start is None:
+        return (0,) if runs is None else runs, 0 if seed is None else seed
+    require(len(setups) == 1, "a checkpoint goes on with one Setup")
+    require(seed in (None, start.seed), f"the checkpoint has seed {start.seed}, not {seed}")
+    start.places(runs)
+    return start.runs if runs is None else runs, start.seed
 
 
-def _shapes(setup: Setup) -> Any:
-    return jax.eval_shape(setup.params, jax.random.key(0))
+def _made(points: np.ndarray, setup: Setup, fields: dict[str, Any]) -> Curves:
+    if "checkpoint" in fields:
+        fields["checkpoint"] = replace(fields["checkpoint"], setup=setup.to_json())
+    return Curves(points, **fields)
 
 
 def stepping(setup: Setup) -> Setup:
@@ -211,25 +211,29 @@ def stepping(setup: Setup) -> Setup:
     return replace(setup.program, learner=replace(setup.program.learner, init="torch"))
 
 
-def _points(steps: int | Sequence[int], every: int | None) -> np.ndarray:
+def _points(steps: int | Sequence[int], every: int | None, first: int = 0) -> np.ndarray:
     if isinstance(steps, (int, np.integer)):
         if every is None or every < 1:
             raise InvalidInput(f"one number of steps needs every, at least 1, not {every}")
-        require(steps >= 0, f"steps must be at least 0, not {steps}")
+        require(steps >= first, f"steps must be at least {first}, not {steps}")
         require_room("this recording", {"points": Part(steps // every + 2, POINT_BYTES)})
-        return np.append(np.arange(0, steps, every), steps).astype(np.int64)
+        return np.append(np.arange(first, steps, every), steps).astype(np.int64)
     require(every is None, "every is for one number of steps, not for chosen ones")
     points = np.asarray(steps)
     whole = points.ndim == 1 and len(points) > 0 and np.issubdtype(points.dtype, np.integer)
-    require(whole and points[0] >= 0 and bool(np.all(np.diff(points) > 0)),
-            "steps must be one number, or increasing whole numbers of at least 0")
+    require(whole and points[0] >= first and bool(np.all(np.diff(points) > 0)),
+            f"steps must be one number, or increasing whole numbers of at least {first}")
     return points.astype(np.int64)
 
 
-def _check_memory(size: int, runs: int, points: int) -> None:
+def _check_memory(recording: Recording, setup: Setup, runs: int) -> None:
+    weights = jax.eval_shape(setup.params, jax.random.key(0)) if recording.weights else None
+    leaves = jax.tree.leaves((weights, shapes(recording.metrics, setup)))
+    size, points = max(1, sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)), len(recording.points)
     needed = size * runs * points
+    what = " and ".join(["weights"] * recording.weights + ["metrics"] * bool(recording.metrics))
     require(needed <= MOST_BYTES,
-            f"the weights of {runs} runs at {points} points take {needed / 1e9:.1f} GB; "
+            f"the {what} of {runs} runs at {points} points take {needed / 1e9:.1f} GB; "
             f"allowed: {MOST_BYTES / 1e9:.0f} GB, so {MOST_BYTES // size} points over all runs")
     require_room("this recording", {"points over all runs": Part(runs * points, size)})
 
@@ -245,7 +249,7 @@ def _traced(
     for _ in loop.train(queue, pool):
         show(pool.model_steps)
     series, params = pool.take_trace()
-    made = Curves(recording.points, **series, weights=params)
+    made = _made(recording.points, job.setup, {**series, "weights": params})
     return made if recording.stop is None else _held(made, recording.stop)
 
 
@@ -257,92 +261,4 @@ def _held(made: Curves, stop: float) -> Curves:
     at = np.minimum(points, np.where(below.any(axis=1), below.argmax(axis=1), points[-1])[:, None])
     rows = np.arange(len(at))[:, None]
     series = {name: getattr(made, name)[rows, at] for name in SERIES}
-    return Curves(made.steps, **series, weights=jax.tree.map(lambda leaf: leaf[rows, at], made.weights))
-
-
-class Stepper(NamedTuple):
-    setups: tuple[Setup, Setup]
-    fresh: Any
-    step: Any
-
-
-@functools.lru_cache(maxsize=8)
-def _stepper(program: Setup, reported: Setup, slots: int, train: bool, stop: float | None) -> Stepper:
-    """Compiled ``fresh(rows)`` and ``step(slots, updates)``; the latter also says how the slots do afterwards."""
-    moves, evaluation = make_moves(program), Evaluation(program, slots, reported.learner.loss)
-
-    def step(state: Slots, updates: Any) -> Any:
-        state = moves.by(state, updates)
-        totals = {"": evaluation.totals(state)} | ({"train_": evaluation.train_totals(state)} if train else {})
-        if stop is not None:
-            below = totals["train_"][1] < stop * program.problem.examples
-            state = state._replace(status=jnp.where(below, CENSORED, state.status))
-        return state, jax.vmap(all_finite)(state.params), totals
-
-    setups = program, reported
-    return Stepper(setups, traced_apart(jax.jit(moves.fresh), *setups),
-                   traced_apart(jax.jit(step, donate_argnums=0), *setups))
-
-
-def _on_jax(program: Setup, jobs: list[Job], recording: Recording, show: Callable[[int], None]) -> list[Curves]:
-    """One call for each point, so that one program serves any spacing."""
-    each, points = len(jobs[0].runs), recording.points
-    runs = each * len(jobs)
-    require_room_for(named(JaxEngine.name), program, runs)
-    slots = min(runs, default_slots(program, runs))
-    train = recording.trains(program)
-    _, fresh, step = current(_stepper, [program, recording.reported(program)], slots, train, recording.stop)
-    sizes = {"": program.protocol.eval_size} | ({"train_": program.problem.examples} if train else {})
-    series = {prefix + name: np.full((runs, len(points)), np.nan)
-              for prefix in sizes for name in ("accuracy", "loss")}
-    tasks = np.array(task_sizes(sizes[""], program.problem.tasks))
-    if len(tasks):
-        series |= {name: np.full((runs, len(points), len(tasks)), np.nan) for name in ("task_accuracy", "task_loss")}
-    shapes = _shapes(jobs[0].setup) if recording.weights else None
-    params = jax.tree.map(lambda leaf: np.full((runs, len(points), *leaf.shape), np.nan, leaf.dtype), shapes)
-    updates = np.diff(points, prepend=0)
-    for first in range(0, runs, slots):
-        count = min(slots, runs - first)
-        state = fresh(_entering(jobs, np.resize(np.arange(first, first + count), slots)))
-        for i in range(len(points)):
-            with accurate_products():
-                state, finite, totals = step(state, jnp.int32(updates[i]))
-            (good,) = np.nonzero(np.asarray(finite)[:count])
-            for prefix, size in sizes.items():
-                errors, losses = (np.asarray(part, np.float64)[good] for part in totals[prefix])
-                if len(tasks) and not prefix:
-                    series["task_accuracy"][first + good, i] = (tasks - errors) / tasks
-                    series["task_loss"][first + good, i] = losses / tasks
-                    errors, losses = errors.sum(axis=1), losses.sum(axis=1)
-                series[prefix + "accuracy"][first + good, i] = (size - errors) / size
-                series[prefix + "loss"][first + good, i] = losses / size
-            if shapes is not None:
-                _write(params, state.params, first + good, good, i)
-            show(first * int(points[-1]) + count * int(points[i]))
-            if not np.any(np.asarray(state.status) == ACTIVE):
-                _repeat(series, params, slice(first, first + count), i)
-                break
-    parts = [slice(i * each, (i + 1) * each) for i in range(len(jobs))]
-    return [Curves(points, **{name: values[part] for name, values in series.items()},
-                   weights=jax.tree.map(lambda leaf, part=part: leaf[part], params)) for part in parts]
-
-
-def _entering(jobs: list[Job], rows: np.ndarray) -> Slots:
-    """The runs at these positions over all jobs, with their start params, as slots."""
-    each = len(jobs[0].runs)
-    parts = []
-    for i in np.unique(rows // each):
-        chosen = replace(jobs[i], runs=jobs[i].runs[rows[rows // each == i] % each])
-        parts.append(entering(chosen.setup.program, Queue([chosen]).take(len(chosen.runs)), len(chosen.runs)))
-    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
-
-
-def _repeat(series: dict[str, np.ndarray], params: Any, rows: slice, point: int) -> None:
-    """Fill the points after the one at which all these runs had ended."""
-    for values in [*series.values(), *jax.tree.leaves(params)]:
-        values[rows, point + 1 :] = values[rows, point : point + 1]
-
-
-def _write(kept: Any, params: Any, rows: np.ndarray, slots: np.ndarray, point: int) -> None:
-    for target, leaf in zip(jax.tree.leaves(kept), jax.tree.leaves(params), strict=True):
-        target[rows, point] = np.asarray(leaf)[slots]
+    return replace(made, **series, weights=jax.tree.map(lambda leaf: leaf[rows, at], made.weights))

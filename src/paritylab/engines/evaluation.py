@@ -37,6 +37,8 @@ class Evaluation:
 
     def passed(self, slots: Any, asked: Any) -> Any:
         """Which of the ``asked`` slots make at most the allowed number of errors."""
+        if self._program.protocol.until_loss is not None:
+            return asked & jax.lax.cond(jnp.any(asked), lambda: self._fitted(slots), lambda: jnp.zeros_like(asked))
         if self._screens:
             # In a branch of its own: fused with its surroundings, XLA can take minutes to compile it.
             errors = jax.lax.cond(
@@ -76,11 +78,16 @@ class Evaluation:
     def full(self, slots: Any) -> tuple[Any, Any, Any]:
         """Of each slot over the whole sample: whether it makes at most the allowed errors, accuracy and mean loss."""
         errors, losses = self.totals(slots)
-        few = self._few(errors)
+        few = self._few(errors) if self._program.protocol.until_loss is None else self._fitted(slots)
         if self._tasks:
             errors, losses = errors.sum(-1), losses.sum(-1)
         accuracy = jnp.maximum(1 - errors / self._size, 0.0)  # XLA multiplies by 1 / size: 1000 errors are more
         return few, accuracy, losses / self._size
+
+    def _fitted(self, slots: Any) -> Any:
+        """Whether the loss of each slot on its training sample is below the one that is asked for."""
+        _, losses = self.train_totals(slots)
+        return losses / self._program.problem.examples < self._program.protocol.until_loss
 
     def totals(self, slots: Any) -> tuple[Any, Any]:
         """Errors and summed loss of each slot over the whole sample; with tasks, of each task: (slots, tasks)."""
@@ -110,22 +117,35 @@ class Evaluation:
 
     def _errors(self, slot: Any, block: Any, size: int) -> tuple[Any, Any]:
         """Errors and summed loss of one slot on a block of its sample."""
-        problem, protocol = self._program.problem, self._program.protocol
-        key = jax.random.fold_in(rng.stream(slot.key, rng.EVALUATION), slot.step if protocol.fresh else 0)
-        drawn = problem.draw_block(key, block, size)
+        drawn = self._drawn(slot, block, size)
         inside = block * size + jnp.arange(size) < self._size
-        right, losses = self._score(slot, drawn, problem.labels(drawn, slot.mask))
+        right, losses = self._score(slot, drawn, self._program.problem.labels(drawn, slot.mask))
         wrong, losses = inside & ~right, jnp.where(inside, losses, 0.0)
         if not self._tasks:
             return jnp.sum(wrong), jnp.sum(losses)
         own = ((block * size + jnp.arange(size)) % self._tasks)[:, None] == jnp.arange(self._tasks)
         return jnp.sum(own & wrong[:, None], axis=0), jnp.sum(jnp.where(own, losses[:, None], 0.0), axis=0)
 
+    def _drawn(self, slot: Any, block: Any, size: int) -> Any:
+        """A block of one slot's sample."""
+        fresh = self._program.protocol.fresh
+        key = jax.random.fold_in(rng.stream(slot.key, rng.EVALUATION), slot.step if fresh else 0)
+        return self._program.problem.draw_block(key, block, size)
+
+    def inputs(self, slot: Any) -> tuple[Any, Any]:
+        """The whole sample of one slot as its network sees it, and its labels."""
+        problem, blocks = self._program.problem, jnp.arange(-(-self._size // BLOCK))
+        drawn = jax.vmap(lambda block: self._drawn(slot, block, BLOCK))(blocks)
+        drawn = drawn.reshape(-1, *drawn.shape[2:])[: self._size]
+        return problem.signs(drawn, slot.mask), problem.labels(drawn, slot.mask)
+
     def _score(self, slot: Any, drawn: Any, y: Any) -> tuple[Any, Any]:
-        """Which outputs of one slot are right, and their losses; f = 0 and NaN are wrong."""
+        """Which inputs one slot has right, in all outputs, and their losses; f = 0 and NaN are wrong."""
         learner, within = self._program.learner, self._program.protocol.within
-        f = learner.network.apply(slot.params, self._program.problem.signs(drawn, slot.mask))
-        return f * y > 0 if within is None else jnp.abs(f - y) <= within, self._loss(f, y)
+        x = self._program.problem.signs(drawn, slot.mask)
+        f = learner.network.apply(slot.params, x)
+        right = f * y > 0 if within is None else jnp.abs(f - y) <= within
+        return right if right.ndim == 1 else jnp.all(right, axis=1), self._loss.each(f, y, slot.params, x)
 
     def _few(self, errors: Any) -> Any:
         """Whether slots make at most the allowed errors; with tasks, in each that is judged."""

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from paritylab import rng
+from paritylab.setups.networks import takes_key
 from paritylab.setups.setup import Setup
 
 ORDER_POSITIONS = 2**16
@@ -32,7 +33,7 @@ def make_step(program: Setup) -> tuple[Step, Callable[..., Any]]:
     """The update of a program, and the function that draws a run's finite sample (``()`` for an online stream)."""
     problem, learner = program.problem, program.learner
     optimiser, network, batch = learner.optimiser, learner.network, learner.batch
-    noisy = problem.noisy
+    noisy, random = problem.noisy, takes_key(network)
 
     def flipped(labels: Any, key: Any, flip: Any) -> Any:
         return jnp.where(jax.random.bits(key, labels.shape) < flip, -labels, labels) if noisy else labels
@@ -52,13 +53,23 @@ def make_step(program: Setup) -> tuple[Step, Callable[..., Any]]:
     def finite(slot: Any, order: Any) -> tuple[Any, Any]:
         return slot.sample[0][order], slot.sample[1][order]
 
-    def gradient(slot: Any, order: Any) -> Any:
+    def objective(slot: Any, order: Any) -> Callable[[Any], Any]:
+        """The loss of the slot's batch as a function of params."""
         drawn, labels = (online if problem.sample is None else finite)(slot, order)
         x = problem.signs(drawn, slot.mask)
         if problem.packed and jax.default_backend() != "cpu":
             # Signs fit in bfloat16; storing them so halves the traffic that limits small networks on a GPU.
             x = jax.lax.optimization_barrier(x.astype(jnp.bfloat16)).astype(jnp.float32)
-        return jax.grad(lambda params: mean(learner.loss(network.apply(params, x), labels), slot.step))(slot.params)
+
+        def value(params: Any) -> Any:
+            return mean(learner.loss.each(forward(params, x, slot), labels, params, x), slot.step)
+
+        return value
+
+    def forward(params: Any, x: Any, slot: Any) -> Any:
+        if not random:
+            return network.apply(params, x)
+        return network.apply(params, x, key=jax.random.fold_in(rng.stream(slot.key, rng.FORWARD), slot.step))
 
     def mean(losses: Any, step: Any) -> Any:
         if problem.even:
@@ -67,12 +78,15 @@ def make_step(program: Setup) -> tuple[Step, Callable[..., Any]]:
         return jnp.sum(jnp.where(jnp.arange(batch) < count, losses, 0.0)) / count
 
     def update(slot: Any, order: Any) -> tuple[Any, Any]:
-        g = gradient(slot, order)
+        loss = objective(slot, order)
+        value, g = jax.value_and_grad(loss)(slot.params)
         if optimiser.noise > 0:
             g = add_noise(g, jax.random.fold_in(rng.stream(slot.key, rng.NOISE), slot.step), slot.noise)
         scheduled = slot.lr * (optimiser.schedule(slot.step) * problem.rate_at(slot.step))
         lr = jax.tree.map(lambda rate: scheduled * rate, optimiser.layer_rates(slot.params))
-        return optimiser.move(g, slot.optimiser, slot.params, lr, slot.step)
+        told = {"value": value, "grad": g, "value_fn": loss}
+        seen = {name: told[name] for name in optimiser.sees}
+        return optimiser.move(g, slot.optimiser, slot.params, lr, slot.step, **seen)
 
     every = program.protocol.eval_every
     most = max(1, min(every, MOST_UPDATES if problem.sample is None else MOST_ORDERED, ORDER_POSITIONS // batch))

@@ -131,7 +131,7 @@ def curve_arrays(curves: Curves) -> Arrays:
 def curves_of(arrays: Mapping[str, np.ndarray], setup: Setup) -> Curves:
     """Curves from named arrays; InvalidInput if they are not there."""
     try:
-        series = {name: arrays[name] for name in ("steps", *SERIES) if name in arrays}
+        series: dict[str, Any] = {name: arrays[name] for name in ("steps", *SERIES) if name in arrays}
         return Curves(**series, weights=_tree(arrays, setup))
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"no curves: {error}") from error

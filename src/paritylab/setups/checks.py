@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -32,29 +33,40 @@ def check(setup: Any) -> None:
     optimiser = learner.optimiser
     network, law, loss, schedule = learner.network, learner.init, learner.loss, optimiser.schedule
     if setup.functions:
-        problem, network, law = _watched_problem(problem), _watched_network(network), _watched_init(law)
-        loss = _users("loss", loss, lambda f, y: _floats(jnp.shape(f)))
+        problem, law = _watched_problem(problem), _watched_init(law)
+        loss = _users("loss", loss, lambda f, *rest: _floats(jnp.shape(f), jnp.shape(f)[:1]))
         schedule = _users("schedule", schedule, lambda step: _reals(()))
     shape = (learner.batch, problem.n)
     key = jax.random.key(0)
     drawn = _tried("the inputs", lambda: problem.draw(key, learner.batch))
     x = _tried("the inputs", lambda: problem.signs(jnp.zeros(drawn.shape, drawn.dtype), problem.mask))
-    _tried("the target", lambda: problem.labels(jnp.zeros(drawn.shape, drawn.dtype), problem.mask))
+    y = _tried("the target", lambda: problem.labels(jnp.zeros(drawn.shape, drawn.dtype), problem.mask))
+    random = {"key": key} if networks.takes_key(network) else {}
+    network = _watched_network(network, y.shape) if setup.functions else network
     where = f"network {type(learner.network).__name__} on inputs of shape {shape}"
     params = _tried(where, lambda: network.init(key, problem.n, law))
     weights = sum(leaf.size for leaf in jax.tree.leaves(params))
     require(weights <= MOST_WEIGHTS, f"{where} has more than 2^40 weights")
-    f = _tried(where, network.apply, params, x)
-    require(_is(f, _floats((learner.batch,))), f"{where} must return {_floats((learner.batch,))[2]}, not {_said(f)}")
-    _tried("the loss", loss, f, f)
+    f, wanted = _tried(where, network.apply, params, x), _floats(y.shape)
+    require(_is(f, wanted), f"{where} must return {wanted[2]}, not {_said(f)}")
+    _tried("the loss", loss, f, f, params, x)
     _tried("the schedule", schedule, jax.ShapeDtypeStruct((), "int32"))
     rates = optimiser.layer_rates(params)
     if not setup.functions:
         return
-    gradient = _tried("the gradient", jax.grad(lambda p, x, y: jnp.mean(loss(network.apply(p, x), y))), params, x, f)
+
+    def value(params: Any, x: Any, y: Any) -> Any:
+        return jnp.mean(loss(network.apply(params, x, **random), y, params, x))
+
+    gradient = _tried("the gradient", jax.grad(value), params, x, f)
     rule = getattr(optimiser, "transformation", None)
     name = f"optimiser {fingerprints.name(optimiser if rule is None else rule.update)}"
-    moved = _tried(name, lambda g, p: optimiser.move(g, optimiser.start(p), p, rates, 0)[0], gradient, params)
+
+    def move(g: Any, p: Any, x: Any, y: Any) -> Any:
+        told = {"value": value(p, x, y), "grad": g, "value_fn": lambda p: value(p, x, y)}
+        return optimiser.move(g, optimiser.start(p), p, rates, 0, **{name: told[name] for name in optimiser.sees})[0]
+
+    moved = _tried(name, move, gradient, params, x, f)
     shapes = jax.tree.map(jnp.shape, (moved, params))
     require(shapes[0] == shapes[1], f"{name} must return updates of the params' shapes {shapes[1]}, not {shapes[0]}")
 
@@ -75,23 +87,27 @@ def _called(what: str, function: Function, *arguments: Any) -> Any:
 
 # --- what a function must return ----------------------------------------------------------------------------------
 
-Demand = tuple[Shape, tuple[Any, ...], str]
-"""A shape, the kinds of numbers that are allowed, and both in words."""
+Demand = tuple[tuple[Shape, ...], tuple[Any, ...], str]
+"""The shapes and the kinds of numbers that are allowed, and both in words."""
 
 
-def _floats(shape: Shape) -> Demand:
-    return shape, (jnp.floating,), f"floating-point numbers of shape {shape}"
+def _floats(*shapes: Shape) -> Demand:
+    return shapes, (jnp.floating,), f"floating-point numbers of shape {_or(shapes)}"
 
 
-def _reals(shape: Shape) -> Demand:
-    return shape, (jnp.floating, jnp.integer), f"real numbers of shape {shape}"
+def _reals(*shapes: Shape) -> Demand:
+    return shapes, (jnp.floating, jnp.integer), f"real numbers of shape {_or(shapes)}"
+
+
+def _or(shapes: tuple[Shape, ...]) -> str:
+    return " or ".join(dict.fromkeys(map(str, shapes)))
 
 
 def _is(value: Any, demand: Demand) -> bool:
-    shape, kinds, _ = demand
+    shapes, kinds, _ = demand
     if not (isinstance(value, (bool, int, float, complex)) or (hasattr(value, "dtype") and hasattr(value, "shape"))):
         return False
-    return jnp.shape(value) == shape and any(jnp.issubdtype(jnp.result_type(value), kind) for kind in kinds)
+    return jnp.shape(value) in shapes and any(jnp.issubdtype(jnp.result_type(value), kind) for kind in kinds)
 
 
 def _said(value: Any) -> str:
@@ -107,8 +123,9 @@ def _said(value: Any) -> str:
 def _watched(name: str, function: Function, demand: Callable[..., Demand]) -> Function:
     """A function whose errors name it, and that returns what ``demand`` says of its arguments."""
 
-    def watched(*arguments: Any) -> Any:
-        returned, wanted = _called(name, function, *arguments), demand(*arguments)
+    @functools.wraps(function)  # it asks for the same
+    def watched(*arguments: Any, **more: Any) -> Any:
+        returned, wanted = _called(name, functools.partial(function, **more), *arguments), demand(*arguments)
         require(_is(returned, wanted), f"{name} must return {wanted[2]}, not {_said(returned)}")
         return returned
 
@@ -129,9 +146,23 @@ def _watched_problem(problem: Any) -> Any:
         problem = problem.with_sampler(_watched(name, problem.sampler, lambda key, count, n: _reals((count, n))))
     target = getattr(problem, "target", None)
     if target is not None and not isinstance(target, Target):
-        name = f"target {fingerprints.name(target)}"
-        problem = replace(problem, target=_watched(name, target, lambda x: _reals(jnp.shape(x)[:1])))
+        problem = replace(problem, target=_watched_target(target))
     return problem
+
+
+def _watched_target(target: Function) -> Function:
+    """One that returns a label for each input, or as many for each."""
+    name = f"target {fingerprints.name(target)}"
+
+    def watched(x: Any) -> Any:
+        returned, count = _called(name, target, x), jnp.shape(x)[0]
+        outputs = jnp.shape(returned)[1:2] if hasattr(returned, "shape") else ()
+        allowed = _is(returned, _reals((count,), (count, *outputs))) and outputs != (0,)
+        require(allowed, f"{name} must return real numbers of shape ({count},) or ({count}, outputs),"
+                         f" not {_said(returned)}")
+        return returned
+
+    return watched
 
 
 def _watched_init(law: Init) -> Init:
@@ -142,8 +173,8 @@ def _watched_init(law: Init) -> Init:
     return replace(law, sample=sample, scale=scale)
 
 
-def _watched_network(network: Any) -> Any:
-    """A network of the user's own, or one of ours with an activation of theirs."""
+def _watched_network(network: Any, outputs: Shape) -> Any:
+    """A network of the user's own, or one of ours with an activation of theirs; it must have outputs of this shape."""
     if type(network).__module__.startswith("paritylab.") and not isinstance(network, (networks.Network, Named)):
         parts = {field.name: getattr(network, field.name) for field in dataclasses.fields(network)}
         activations = {name: part for name, part in parts.items() if isinstance(part, Activation)}
@@ -163,4 +194,4 @@ def _watched_network(network: Any) -> Any:
         return params
 
     name = f"network {forward}, given params by {make},"
-    return SimpleNamespace(init=init, apply=_watched(name, network.apply, lambda params, x: _floats(jnp.shape(x)[:1])))
+    return SimpleNamespace(init=init, apply=_watched(name, network.apply, lambda params, x: _floats(outputs)))

@@ -1,4 +1,7 @@
-"""Losses of one output f against one label y in {-1, +1}, by spec or as any function ``loss(f, y)``."""
+"""Losses of outputs f against labels y, by spec or as any function ``loss(f, y)``.
+
+One of the user's own that has arguments ``params`` or ``x`` after these two is given the params and the inputs.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import jax.numpy as jnp
 
 from paritylab.errors import positive, require
 from paritylab.functions.fingerprints import fingerprint
+from paritylab.functions.signatures import asked
 from paritylab.setups import specs
 from paritylab.setups.genuine import genuine, known
 
@@ -26,8 +30,15 @@ class Loss:
     function: Function = field(compare=False, repr=False)
     native: tuple[str, tuple[float, ...]] | None = field(default=None, compare=False, repr=False)
 
-    def __call__(self, f: Any, y: Any) -> Any:
-        return self.function(f, y)
+    def __call__(self, f: Any, y: Any, params: Any = None, x: Any = None) -> Any:
+        function: Any = self.function
+        seen = {"params": params, "x": x}
+        return function(f, y, **{name: seen[name] for name in asked(function, 2, tuple(seen))})
+
+    def each(self, f: Any, y: Any, params: Any = None, x: Any = None) -> Any:
+        """One loss for each input: the mean over outputs where there are several."""
+        losses = self(f, y, params, x)
+        return losses if jnp.ndim(losses) < 2 else jnp.mean(losses, axis=1)
 
     def functions(self) -> tuple[Any, ...]:
         return (self.function, self.native)
@@ -57,6 +68,9 @@ ARITIES = {"hinge": (0, 1), "square": (0, 0), "logistic": (0, 1), "correlation":
 
 def loss(given: str | Loss | Function) -> Loss:
     """The loss a user means: ``hinge[:margin]``, ``square``, ``logistic[:scale]``, ``correlation``, ``l1``.
+
+    Or a function of your own, ``loss(f, y)``; ``loss(f, y, params)``, ``loss(f, y, x)`` or ``loss(f, y, params, x)``
+    also sees the params or the inputs, by these names.
 
     >>> float(loss("hinge")(0.25, -1.0)), float(loss("hinge:2")(0.25, 1.0))
     (1.25, 1.75)

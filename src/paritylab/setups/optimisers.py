@@ -9,7 +9,9 @@ the whole gradient, frozen layers left out) and ``weight_decay`` in one of three
 - ``decoupled``: theta shrinks by lr times decay beside the step (AdamW);
 - ``plain``: theta shrinks by decay, which the learning rate does not enter (barak2022, eq. 3).
 
-An optimiser of its own kind says by :meth:`Optimiser.direct` where a gradient leads; the rest is the same for all.
+An optimiser of its own kind says by :meth:`Optimiser.direct` where a gradient leads; the rest is the same for all. One
+that asks for ``value``, ``grad`` or ``value_fn`` by these names, as many of optax do, is given the loss of the batch,
+its gradient, and the loss as a function of params.
 """
 
 from __future__ import annotations
@@ -22,11 +24,13 @@ import jax
 import jax.numpy as jnp
 
 from paritylab.errors import InvalidInput, flag, require, single
+from paritylab.functions.signatures import asked
 from paritylab.setups.schedules import ScheduleLike, schedule
 
 Tree = Any
 FORMS = ("coupled", "decoupled", "plain")
 LATE = {"late": True}
+SEEN = ("value", "grad", "value_fn")
 
 
 def _factors(rates: Any) -> tuple[Any, ...]:
@@ -77,15 +81,23 @@ class Optimiser:
         """Where a gradient leads, to be multiplied by the learning rate and taken off the params; and the new state."""
         raise TypeError("Optimiser is what all optimisers share; use SGD, Adam, RMSProp, SignSGD or Optax")
 
-    def move(self, gradient: Tree, state: Tree, params: Tree, lr: Tree, step: Any) -> tuple[Tree, Tree]:
-        """New params and state; ``lr`` has the params' structure, one learning rate for each array."""
+    @property
+    def sees(self) -> tuple[str, ...]:
+        """What of the loss, beside its gradient, :meth:`direct` asks for."""
+        return asked(self.direct, 4, SEEN)
+
+    def move(self, gradient: Tree, state: Tree, params: Tree, lr: Tree, step: Any, **seen: Any) -> tuple[Tree, Tree]:
+        """New params and state; ``lr`` has the params' structure, one learning rate for each array.
+
+        ``seen`` is what it :attr:`sees`.
+        """
         rates = self.layer_rates(params)
         if self.clip is not None:
             gradient = _clipped(gradient, rates, self.clip)
         form = self._form()
         if form == "coupled":
             gradient = jax.tree.map(lambda g, p: g + self.weight_decay * p, gradient, params)
-        direction, state = self.direct(gradient, state, params, step)
+        direction, state = self.direct(gradient, state, params, step, **seen)
         if form == "plain":
             keep = jax.tree.map(lambda rate: 1 - self.weight_decay * (rate != 0), rates)
         elif form == "decoupled":
@@ -265,7 +277,11 @@ def Lion(lr: float = 0.0001, b1: float = 0.9, b2: float = 0.99, **more: Any) -> 
 
 @dataclass(frozen=True)
 class Optax(Optimiser):
-    """Any optax gradient transformation; its updates are multiplied by ``lr`` (1 unless said)."""
+    """Any optax gradient transformation; its updates are multiplied by ``lr`` (1 unless said).
+
+    One that takes extra arguments is given ``value``, the loss of the batch, with ``grad`` and ``value_fn``: so a rate
+    can follow the loss, ``optax.chain(optax.sgd(0.1), optax.contrib.reduce_on_plateau(patience=10))``.
+    """
 
     lr: float = 1.0
     transformation: Any = None
@@ -278,6 +294,10 @@ class Optax(Optimiser):
     def start(self, params: Tree) -> Tree:
         return self.transformation.init(params)
 
-    def direct(self, gradient: Tree, state: Tree, params: Tree, step: Any) -> tuple[Tree, Tree]:
-        updates, state = self.transformation.update(gradient, state, params)
+    @property
+    def sees(self) -> tuple[str, ...]:
+        return asked(self.transformation.update, 3, SEEN, rest=True)
+
+    def direct(self, gradient: Tree, state: Tree, params: Tree, step: Any, **seen: Any) -> tuple[Tree, Tree]:
+        updates, state = self.transformation.update(gradient, state, params, **seen)
         return jax.tree.map(jnp.negative, updates), state

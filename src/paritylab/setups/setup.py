@@ -56,7 +56,8 @@ class Protocol:
     own: drawn once before training, or anew for each check if ``fresh``. A run is solved at the first check that
     completes ``consecutive`` checks in a row with accuracy of at least ``threshold``. An output is right if it has its
     label's sign (0 has none); with ``within``, if it is at most so far from its label, for targets that are numbers.
-    Where there are several tasks, each must reach the threshold on its own share of the inputs.
+    Where there are several tasks, each must reach the threshold on its own share of the inputs. With ``until_loss`` a
+    check asks something else: whether the loss on the finite training sample, with the labels it trains on, is below.
     """
 
     max_steps: int = 100_000
@@ -66,6 +67,7 @@ class Protocol:
     consecutive: int = 1
     fresh: bool = False
     within: float | None = field(default=None, metadata={"late": True})
+    until_loss: float | None = field(default=None, metadata={"late": True})
 
     def __post_init__(self) -> None:
         for name in ("max_steps", "eval_every", "eval_size", "consecutive"):
@@ -79,12 +81,22 @@ class Protocol:
         if self.within is not None:
             object.__setattr__(self, "within", single("within", self.within))
             require(self.within >= 0, f"within must be at least 0, not {self.within:g}")
+        if self.until_loss is not None:
+            object.__setattr__(self, "until_loss", single("until_loss", self.until_loss))
+            require(self.threshold == 1, "until_loss takes the place of a threshold: give one of the two")
         require(0 < self.threshold <= 1, f"threshold must be in (0, 1], not {self.threshold:g}")
 
     @property
     def allowed_errors(self) -> int:
         """The most errors a check may show and still count."""
         return self.allowed_of(self.eval_size)
+
+    def on_all(self, size: int) -> Protocol:
+        """The same where there are just so many inputs to evaluate on."""
+        require(self.eval_size in (size, Protocol.eval_size),
+                f"eval_size must be {size}, the number of inputs to evaluate on, or not given; not {self.eval_size}")
+        require(not self.fresh, "fresh=True draws inputs anew, and these are given")
+        return replace(self, eval_size=size)
 
     def allowed_of(self, size: int) -> int:
         """The same of a part of the inputs."""
@@ -112,9 +124,13 @@ class Setup:
             given = getattr(self, name)
             require(isinstance(given, kind),
                     f"the {name} of a Setup must be a {kind.__name__.removeprefix('Any')}, not {given!r}")
+        if self.problem.evaluated is not None:
+            object.__setattr__(self, "protocol", self.protocol.on_all(self.problem.evaluated))
         if self.problem.sample is not None:
             require(self.learner.batch * self.protocol.max_steps < 2**31,
                     "batch times max_steps must be below 2^31 with a finite sample")
+        require(self.protocol.until_loss is None or self.problem.sample is not None,
+                "until_loss is about the loss on a finite sample, which this problem has not")
         for stage in self.problem.stages:
             require((stage.batch or 1) <= self.learner.batch,
                     f"the batch of a stage must be at most the Learner's {self.learner.batch}, not {stage.batch}")
@@ -223,6 +239,7 @@ CLASSES: dict[str, type] = {
     "polynomial": problems.Polynomial,
     "leaky-parity": problems.LeakyParity,
     "problem": problems.Problem,
+    "data": problems.Data,
     "stage": problems.Stage,
     "product": problems.Product,
     "sum": problems.Sum,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,8 @@ QUIET = {"consecutive": 1, "decay_form": "coupled", "schedule": "constant", "thr
 """What goes without saying; so do fields that are zero, false or not given."""
 QUIET_OF = {"adam": {"b1": 0.9, "b2": 0.999}, "rmsprop": {"alpha": 0.99}}
 """The same for parts of one type."""
+LONGEST = 40
+"""Characters of a text that is shown in full; tables and data can have millions. Names of functions always are."""
 SHOWN = 6
 """So many values of one field are written out."""
 
@@ -28,8 +31,10 @@ def problem_in_words(problem: AnyProblem) -> str:
     >>> problem_in_words(Polynomial(10, terms=[(1, [0, 1]), (0.5, [2])]))
     'sum of 2 parities of 10 bits'
     """
-    from paritylab.setups.problems import LeakyParity, Polynomial, Problem
+    from paritylab.setups.problems import Data, LeakyParity, Polynomial, Problem
 
+    if isinstance(problem, Data):
+        return f"{problem.sample} examples of {problem.n} inputs"
     if isinstance(problem, Problem):
         return composed_in_words(problem)
     if isinstance(problem, Polynomial):
@@ -119,6 +124,8 @@ def _values(values: Sequence[Any]) -> str:
 def _shown(value: Any) -> str:
     if isinstance(value, list):
         return "x".join(map(_shown, value))
+    if isinstance(value, str) and len(value) > LONGEST and "@" not in value:
+        return f"{value[:12]}... {hashlib.sha256(value.encode()).hexdigest()[:8]}"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

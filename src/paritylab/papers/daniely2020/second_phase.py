@@ -252,7 +252,7 @@ class Regularised(SGD):
 
     penalty: float = 0.0
 
-    def move(self, gradient: Any, state: Any, params: Any, lr: Any, step: Any) -> tuple[Any, Any]:
+    def move(self, gradient: Any, state: Any, params: Any, lr: Any, step: Any, **seen: Any) -> tuple[Any, Any]:
         decayed = {"hidden": {"w": 1.0, "b": 0.0}, "output": 1.0}
         moved = jax.tree.map(lambda p, g, a, d: p - a * (g + 2 * self.penalty * d * p), params, gradient, lr, decayed)
         return moved, state

@@ -1,6 +1,7 @@
 """Problems: what is learned."""
 
 from paritylab.setups.problems.base import AnyProblem as AnyProblem
+from paritylab.setups.problems.data import Data as Data
 from paritylab.setups.problems.leaky import LeakyParity as LeakyParity
 from paritylab.setups.problems.multitask import multitask as multitask
 from paritylab.setups.problems.parity import Parity as Parity

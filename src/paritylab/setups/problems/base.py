@@ -97,6 +97,11 @@ class AnyProblem:
         return self.sample or 0
 
     @property
+    def evaluated(self) -> int | None:
+        """How many inputs there are to evaluate on; None where as many can be drawn as one likes."""
+        return None
+
+    @property
     def words(self) -> int:
         return bits.words(self.n)
 

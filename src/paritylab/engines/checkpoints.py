@@ -1,0 +1,125 @@
+"""Checkpoints: runs at one step, to go on from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from paritylab.engines.slots import Slots
+from paritylab.errors import InvalidInput, in_a_line, require
+from paritylab.setups.setup import Setup
+from paritylab.storage.kept import load_arrays, save_arrays
+
+PARTS = ("params", "optimiser")
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """Runs after ``step`` updates: all that decides how they go on, beside their Setup.
+
+    ``params`` and ``optimiser``, its state, hold arrays with a leading axis of ``runs`` by their places in the
+    network's and the optimiser's own structures, such as ``[0]['w']``. ``setup`` is the JSON of the Setup they come
+    from. Random numbers of later steps depend on seed, run and step alone, and a finite sample is drawn as it was.
+
+    >>> import paritylab as pl
+    >>> setup = pl.Setup(pl.Parity(n=8, k=2))
+    >>> half = pl.curves(setup, [10], engine="jax", checkpoint=True).checkpoint
+    >>> whole, later = pl.curves(setup, [20], engine="jax"), pl.curves(setup, [20], start=half)
+    >>> bool(whole.loss == later.loss)
+    True
+    """
+
+    step: int
+    seed: int
+    runs: tuple[int, ...]
+    params: Mapping[str, np.ndarray] = field(repr=False)
+    optimiser: Mapping[str, np.ndarray] = field(repr=False)
+    setup: str = field(repr=False)
+
+    def save(self, path: str | Path) -> None:
+        """Write it as an ``.npz`` file."""
+        arrays = {part + name: leaf for part in PARTS for name, leaf in getattr(self, part).items()}
+        about = {"step": self.step, "seed": self.seed, "runs": self.runs, "setup": self.setup,
+                 "kinds": {name: str(leaf.dtype) for name, leaf in arrays.items()}}
+        save_arrays(Path(path), {**arrays, "about": np.array(json.dumps(about))})
+
+    @classmethod
+    def load(cls, path: str | Path) -> Checkpoint:
+        """The one in such a file."""
+        try:
+            arrays = load_arrays(Path(path))
+            about = json.loads(str(arrays.pop("about")))
+            kinds = about.pop("kinds")
+            typed = {name: leaf.view(jax.numpy.dtype(kinds[name])) for name, leaf in arrays.items()}
+            parts: dict[str, Any] = {
+                part: {name.removeprefix(part): leaf for name, leaf in typed.items() if name.startswith(part)}
+                for part in PARTS}
+            return cls(**about | {"runs": tuple(about["runs"])}, **parts)
+        except FileNotFoundError:
+            raise InvalidInput(f"no checkpoint at {path}") from None
+        except InvalidInput:
+            raise
+        except Exception as error:  # another program's file may hold anything
+            raise InvalidInput(f"{path} is no checkpoint: {in_a_line(error)}") from error
+
+    @property
+    def kind(self) -> str:
+        """What kind of optimiser its state is of."""
+        return json.loads(self.setup)["learner"]["optimiser"]["type"]
+
+    def places(self, runs: Sequence[int] | None) -> np.ndarray:
+        """Where these runs are among its own; all of them unless said."""
+        chosen = self.runs if runs is None else tuple(int(run) for run in runs)
+        missing = sorted(set(chosen) - set(self.runs))
+        require(not missing, f"the checkpoint has no run {missing[0] if missing else ''}")
+        return np.array([self.runs.index(run) for run in chosen])
+
+    def check(self, setup: Setup) -> None:
+        """Whether runs can go on so: the Setup must have params and a state of the optimiser like these."""
+        kind = json.loads(setup.to_json())["learner"]["optimiser"]["type"]
+        require(kind == self.kind, f"a checkpoint of {self.kind} cannot go on with {kind}")
+        for part, shapes in _shapes(setup).items():
+            wanted = {name: (leaf.shape, leaf.dtype) for name, leaf in named(shapes).items()}
+            there = {name: (leaf.shape[1:], leaf.dtype) for name, leaf in getattr(self, part).items()}
+            for name in {**wanted, **there}:
+                require(wanted.get(name) == there.get(name),
+                        f"the checkpoint does not fit: {part}{name} is {_said(there.get(name))} in it,"
+                        f" {_said(wanted.get(name))} in the Setup")
+
+    def enter(self, state: Slots, setup: Setup, places: np.ndarray) -> Slots:
+        """Slots with the runs at these places, as they were."""
+        made = {}
+        for part, shapes in _shapes(setup).items():
+            leaves = [getattr(self, part)[name][places] for name in named(shapes)]
+            made[part] = jax.tree.unflatten(jax.tree.structure(shapes), leaves)
+        return state._replace(**made, step=np.full(len(places), self.step, np.int32))
+
+
+def of_states(states: Sequence[Slots], step: int, seed: int, runs: Sequence[int], setup: Setup) -> Checkpoint:
+    """The checkpoint of runs whose slots, some after some, these are."""
+    trees = ([getattr(state, part) for state in states] for part in PARTS)
+    params, optimiser = (named(jax.tree.map(lambda *leaves: np.concatenate(leaves), *each)) for each in trees)
+    return Checkpoint(step, seed, tuple(int(run) for run in runs), params, optimiser, setup.to_json())
+
+
+def named(tree: Any) -> dict[str, Any]:
+    """The arrays of a tree by their places."""
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    found = {jax.tree_util.keystr(path): leaf for path, leaf in leaves}
+    require(len(found) == len(leaves), "a checkpoint needs params and a state whose arrays have different places")
+    return found
+
+
+def _shapes(setup: Setup) -> dict[str, Any]:
+    params = jax.eval_shape(setup.params, jax.random.key(0))
+    return {"params": params, "optimiser": jax.eval_shape(setup.learner.optimiser.start, params)}
+
+
+def _said(kind: tuple[Any, Any] | None) -> str:
+    return "absent" if kind is None else f"{kind[1]} of shape {tuple(kind[0])}"
