@@ -39,7 +39,7 @@ STUCK = {
     ("beyond.growth", "signs and {{±1, ±1.4}} at d = 100: the one learnt by the end, the other not, as predicted"):
         "has no interval, so it is undecided whatever is found; the claim is decided by its other rules",
     ("beyond.growth", "the same less that of the network's alignment"):
-        "a difference of two correlations that damage lowers alike: its interval always holds 0",
+        "a difference of two correlations: unknown where all accuracies are alike, and else its interval holds 0",
 }
 """Rules of larger sizes with one result for all damage, and why."""
 
