@@ -11,10 +11,12 @@ import pytest
 
 from paritylab.claims import find, size
 from paritylab.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, results
+from paritylab.engines.curves import Curves
 from paritylab.papers.daniely2020 import amended_contrast, amended_linear_methods, amended_second_phase
 from paritylab.papers.daniely2020.amended_exact import best_margin, largest_margin, needed
 from paritylab.papers.daniely2020.amended_features import Lemma10Amended, bump_chances
 from paritylab.papers.daniely2020.amended_first_step import Lemma3Amended, Lemma7Amended, all_units, good_row
+from paritylab.papers.daniely2020.common import Trained, practical
 from paritylab.papers.daniely2020.contrast import DEPTHS, relevant_gradient
 from paritylab.papers.daniely2020.features import distances
 from paritylab.theory.leaky import Leaky
@@ -128,3 +130,20 @@ def test_depth_is_separated_only_if_every_shallow_network_fails(relu, expected):
     got: list[Any] = [SimpleNamespace(accuracy=np.full((trial.runs, 1), accuracy.get(network, 0.5)))
                       for _ in trial.n for network in DEPTHS]
     assert results(trial.judge(got).checks) == {amended_contrast.QUADRATIC: HOLDS, amended_contrast.EVERY: expected}
+
+
+@pytest.mark.parametrize(("learned", "expected"), [(True, CONTRADICTED), (False, HOLDS)])
+def test_a_network_that_learns_without_the_leak_is_seen(learned, expected):
+    """Units on s, the sum of three signs: lines through (s, parity) of the four sums."""
+    n, k = 101, 3
+    w = np.zeros((n, 4))
+    w[:k] = math.sqrt(n) / 2
+    output = np.array([-1.0, 4.0, -8.0, 12.0]) if learned else np.ones(4)
+    params = {"hidden": {"w": w, "b": np.array([2.0, 1.0, 0.0, -1.0])}, "output": output}
+    weights = {"hidden": {name: np.tile(each, (3, 1, *[1] * each.ndim)) for name, each in params["hidden"].items()},
+               "output": np.tile(output, (3, 1, 1))}
+    curves = Curves(np.array([0]), np.zeros((3, 1)), np.zeros((3, 1)), weights)
+    trial = amended_contrast.UniformContrastAmended("standard", 1)
+    trial.networks = [[n, k, 2, 0, 3]]
+    checks = trial.judge([Trained([practical(n, k, 2, leak=0.0)], [curves], 1)]).checks
+    assert [check.result for check in checks if check.by is trial.chance] == [expected]

@@ -23,17 +23,35 @@ def test_no_rule_holds_whatever_the_data_say(claim):
         assert set(SEEN[claim.key][name]) not in ({HOLDS}, {UNDECIDED}, set()), name
 
 
-LARGER = {
-    # Their larger sizes take hours, or are not run yet: their other rules are tried.
-    "barak2022.thm4-two-stage.amended", "abbe2024.fig5.amended", "daniely2020.thm2.amended", "beyond.robust-alignment",
-    "beyond.growth", "beyond.signs-special", "beyond.sigma-star", "beyond.xor-batch1", "beyond.xor-gaussian",
+UNTRIED = {
+    ("daniely2020.thm2.amended", "share of runs with error <= 0.05, n = 101, k = 5"):
+        "its runs take 40 minutes, and shorter ones learn nothing, damaged or not; test_claims_daniely2020_amended.py"
+        " gives it errors with which it holds and others with which it is contradicted",
 }
+"""Rules of larger sizes without data that could be damaged, and why."""
+STUCK = {
+    ("daniely2020.uniform-contrast.amended", "mean best error without the leak, n = {n}, k = {k}, T = {steps}"):
+        "weights that are damaged learn no parity; test_claims_daniely2020_amended.py gives it some that have learned",
+    ("beyond.leak-threshold", "exponent of the critical p in n, exact step at rate 1, k = {k}"):
+        "damaged curves have no crossing at some n, and the exponent is unknown",
+    ("beyond.signs-special", "d = {d}: least widths with accuracy 0.75 from odd lattices by variance, {widths}"):
+        "has no interval, so it is undecided whatever is found; the claim is decided by its other rules",
+    ("beyond.growth", "signs and {{±1, ±1.4}} at d = 100: the one learnt by the end, the other not, as predicted"):
+        "has no interval, so it is undecided whatever is found; the claim is decided by its other rules",
+    ("beyond.growth", "the same less that of the network's alignment"):
+        "a difference of two correlations: unknown where all accuracies are alike, and else its interval holds 0",
+}
+"""Rules of larger sizes with one result for all damage, and why."""
 
 
-@pytest.mark.parametrize("claim", [claim for claim in CLAIMS if claim.key not in LARGER], ids=lambda claim: claim.key)
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.key)
 def test_rules_that_only_larger_sizes_have_were_tried_too(claim):
     for rule in claim.trial("full", 0).rules():
+        if (claim.key, rule.name) in UNTRIED:
+            continue
         assert rule.name in SEEN[claim.key], f"{rule.name}; run tools/perturb.py --size full"
+        same = set(SEEN[claim.key][rule.name]) in ({HOLDS}, {UNDECIDED}, set())
+        assert same == ((claim.key, rule.name) in STUCK), rule.name
 
 
 @pytest.mark.parametrize("name", ["barak2022.lemma5", "glasgow2023.lemma-c2", "daniely2020.lemma5"])
