@@ -34,7 +34,8 @@ ROW_BYTES = 1000
 @fingerprints.moment()
 def compare(
     problems: Sequence[AnyProblem], learners: Sequence[Learning], runs: int = 25, seed: int = 0,
-    limit: int | None = None, threshold: float = THRESHOLD, learner: Any = None, out: Path | None = None, progress: bool | None = None,
+    limit: int | None = None, threshold: float = THRESHOLD, learner: Any = None, out: Path | None = None,
+    progress: bool | None = None,
 ) -> list[Record]:
     """What each learner needs on each Problem, for runs 0, 1, ...: see :func:`paritylab.baselines.needed`.
 

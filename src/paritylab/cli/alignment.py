@@ -35,7 +35,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from paritylab.cli.measure import term
+    from paritylab.cli.problems import term
     from paritylab.measures.alignment import alignment
 
     names = ("init", "d", "degree", "unit", "bias", "width", "method", "loss", "draws", "inputs", "seed")
