@@ -216,7 +216,7 @@ class Tasks(Target):
 
 
 def target(given: Any) -> Any:
-    """A target from its name (``parity:3``, ``staircase:4``, ``majority:5``, ...: on the first bits), a support, itself.
+    """A target from its name (``parity:3``, ``staircase:4``, ``majority:5``: on the first bits), a support, itself.
 
     >>> target("parity:3"), target("staircase:2")
     (Product(support=(0, 1, 2)), Sum(terms=((1.0, (0,)), (1.0, (0, 1))), sign=False))
