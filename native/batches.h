@@ -1,11 +1,16 @@
 // The samples a group trains on and is judged on.
 #pragma once
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "examples.h"
 #include "finite_sample.h"
 #include "heads.h"
+#include "shuffle.h"
+#include "stages.h"
 #include "words.h"
 
 namespace paritylab::PARITYLAB_ISA {
@@ -24,42 +29,57 @@ struct Keys {
 template <class L>
 class Batches {
 public:
-    explicit Batches(const Config& config) : config_(config), mask_(config.words()) {}
+    explicit Batches(const Config& config) : config_(config), stages_(config), mask_(config.words()) {
+        if (config.problem) examples_.emplace(*config.problem);
+    }
 
     void put(int slot, const Run& run) {
         data_.set(slot, run.stream(Stream::data));
         labels_.set(slot, run.stream(Stream::labels));
         evaluation_.set(slot, run.stream(Stream::evaluation));
         order_.set(slot, run.stream(Stream::order));
-        L::set(flip_, slot, run.flip);
-        look_for_flips();
+        stages_.put(slot, run);
         for (int w = 0; w < config_.words(); ++w) L::set(mask_[w], slot, run.mask[w]);
-        if (config_.sample > 0) sample_[slot] = std::make_unique<FiniteSample>(config_, run, draw_words);
+        if (config_.sample > 0) sample_[slot] = std::make_unique<FiniteSample>(config_, run, draw_sample);
     }
 
     void remove(int slot) {
-        L::set(flip_, slot, 0u);
-        look_for_flips();
+        stages_.remove(slot);
         sample_[slot].reset();
     }
 
-    // Samples [first, first + count) of the batch of a step: each run's own count, as a stream number and in full.
-    void train(Samples<L>& block, vu stream_step, const int64_t (&step)[L::SLOTS], int first, int count) {
+    // The next batch is that of these steps: each run's own count, as a stream number and in full. Returns how many
+    // examples it has, in the run that has most.
+    int start(vu stream_step, const int64_t (&step)[L::SLOTS]) {
+        stages_.at(step);
+        make_keys(stream_step);
+        std::copy_n(step, L::SLOTS, step_);
+        return stages_.examples();
+    }
+
+    // Samples [first, first + count) of the batch.
+    void train(Samples<L>& block, int first, int count) {
         block.count = count;
-        if (first == 0) make_keys(stream_step);
-        if (config_.sample > 0) return from_sample(block, step, first);
-        block.inputs.draw(step_keys_.data, first, count, mask_.data(), block.y);
-        if (!any_flips_) return;
+        stages_.tell(block, first);
+        if (config_.sample > 0) return from_sample(block, first);
+        if (examples_) {
+            examples_->template put<L>(block, step_keys_.data, first, stages_.standing(), mask_.data(), false);
+        } else {
+            block.inputs.draw(step_keys_.data, first, count, mask_.data(), block.y);
+        }
+        if (!stages_.any_flips()) return;
         vu words[L::BLOCK];
         L::draw_words(step_keys_.labels, first, count, words);
-        for (int s = 0; s < count; ++s) block.y[s] = select(words[s] < flip_, -block.y[s], block.y[s]);
+        for (int s = 0; s < count; ++s) block.y[s] = select(words[s] < stages_.flip(), -block.y[s], block.y[s]);
     }
 
     // Samples [first, first + count) of each run's evaluation sample, with the true labels.
     void evaluation(Samples<L>& block, vu step, int64_t first, int count) {
         if (first == 0) step_keys_.evaluation = fold_in(evaluation_.now, config_.eval_fresh ? step : vu{});
         block.count = count;
-        block.inputs.draw(step_keys_.evaluation, static_cast<uint32_t>(first), count, mask_.data(), block.y);
+        const auto from = static_cast<uint32_t>(first);
+        if (!examples_) return block.inputs.draw(step_keys_.evaluation, from, count, mask_.data(), block.y);
+        examples_->template put<L>(block, step_keys_.evaluation, from, examples_->evaluation(), mask_.data(), true);
     }
 
     // Examples [first, first + count) of each run's finite sample, with the labels it trains on.
@@ -79,26 +99,36 @@ private:
             return;
         }
         step_keys_.data = fold_in(data_.now, step);
-        if (any_flips_) step_keys_.labels = fold_in(labels_.now, step);
+        if (stages_.any_flips()) step_keys_.labels = fold_in(labels_.now, step);
     }
 
-    void look_for_flips() {
-        any_flips_ = false;
-        for (int slot = 0; slot < L::SLOTS; ++slot) any_flips_ |= flip_[slot] != 0;
-    }
-
-    void from_sample(Samples<L>& block, const int64_t (&step)[L::SLOTS], int first) {
+    void from_sample(Samples<L>& block, int first) {
         vu words[L::BLOCK];
         if (config_.replacement) L::draw_words(step_keys_.data, first, block.count, words);
         for (int slot = 0; slot < L::SLOTS; ++slot) {
-            FiniteSample* sample = sample_[slot].get();
-            if (!sample) continue;
-            for (int s = 0; s < block.count; ++s) {
-                const uint32_t index = config_.replacement ? words[s][slot] % sample->size()
-                                                           : sample->in_order(step[slot] * config_.batch + first + s);
-                put(block, slot, s, index);
+            if (!sample_[slot]) continue;
+            if (!config_.replacement) {
+                in_order(block, slot, first);
+                continue;
             }
+            const uint32_t size = sample_[slot]->size();
+            for (int s = 0; s < block.count; ++s) put(block, slot, s, words[s][slot] % size);
         }
+    }
+
+    void in_order(Samples<L>& block, int slot, int first) {
+        for (int s = 0; s < block.count;) {
+            const auto next = sample_[slot]->from(place(step_[slot], first + s), shuffle_);
+            const int end = static_cast<int>(std::min<int64_t>(block.count, s + next.size()));
+            for (const int from = s; s < end; ++s) put(block, slot, s, next[s - from]);
+        }
+    }
+
+    // Of example i of a step's batch in the endless concatenation of permutations.
+    int64_t place(int64_t step, int i) const {
+        if (!config_.short_last) return step * config_.batch + i;
+        const int64_t batches = (config_.sample + config_.batch - 1) / config_.batch;
+        return step / batches * config_.sample + std::min(step % batches * config_.batch + i, config_.sample - 1);
     }
 
     void put(Samples<L>& block, int slot, int s, uint32_t index) {
@@ -108,10 +138,12 @@ private:
 
     const Config& config_;
     Keys<L> data_, labels_, evaluation_, order_;
-    vu flip_{};
-    bool any_flips_ = false;
+    Stages<L> stages_;
     std::vector<vu> mask_;
+    std::optional<Examples> examples_;  // none: parities of uniform inputs
     std::unique_ptr<FiniteSample> sample_[L::SLOTS];
+    Shuffler shuffle_;
+    int64_t step_[L::SLOTS]{};  // that of the batch
     struct {
         Key<vu> data, labels, evaluation;
     } step_keys_{};

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "problem.h"
 #include "schedule.h"
 
 namespace paritylab {
@@ -41,15 +42,18 @@ struct Config {
     float clip;            // the largest norm of a gradient; 0: any
     float decay_gradient;
 
-    // Data: fresh inputs every step, or a sample drawn once.
+    // Data: parities of uniform inputs unless a problem says otherwise; fresh every step, or a sample drawn once.
+    std::shared_ptr<const Problem> problem;
     int64_t sample;  // 0: fresh
     bool replacement;
+    bool short_last;  // each pass over the sample ends with a batch of what is left
 
     // Judging a run.
     int64_t eval_every;
     int64_t eval_size;
     bool eval_fresh;
     int64_t allowed_errors;
+    float within;  // an output is right if it is at most so far from its label; -1: if it has its sign
     int consecutive;
     bool keep_params;
 
@@ -72,6 +76,8 @@ struct Config {
         return total;
     }
     int words() const { return (inputs + 31) / 32; }
+    int stride() const { return problem ? problem->stride : words(); }  // random numbers of an example
+    int tasks() const { return problem ? problem->target.tasks : 0; }
     // Whether the sums of a batch move the weights as they are.
     bool plain() const { return rule == Rule::sgd && clip == 0 && decay_gradient == 0; }
     bool decays() const { return decay_coupled != 0 || decay_plain != 0; }

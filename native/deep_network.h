@@ -277,11 +277,10 @@ private:
 
     // From f to d loss / d z of the last layer. Samples whose loss is flat are left out from here on.
     uint64_t head_backward(Block& block) {
-        const vf share = broadcast(1.0f / static_cast<float>(config_.batch));
         uint64_t going = 0;
         with_loss(config_, [&](const auto& loss) {
             for (int s = 0; s < block.count; ++s) {
-                block.slope[s] = share * loss.slope(block.f[s], block.y[s]);
+                block.slope[s] = block.share * loss.slope(block.f[s], block.y[s]);
                 going |= uint64_t{block.slope[s][0] != 0.0f} << s;
             }
         });

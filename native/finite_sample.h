@@ -1,7 +1,9 @@
 // A training sample drawn once, and the order in which a run goes through it.
 #pragma once
 
+#include <bit>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "config.h"
@@ -9,31 +11,37 @@
 
 namespace paritylab {
 
+// Some build's drawing of a run's sample, with clean labels: rows of the words of the inputs and, behind them, the label.
+using DrawSample = void (*)(const Config& config, const Run& run, std::vector<uint32_t>& rows);
+
 class FiniteSample {
 public:
-    FiniteSample(const Config& config, const Run& run, DrawWords draw_words);
+    FiniteSample(const Config& config, const Run& run, DrawSample draw);
 
-    uint32_t size() const { return static_cast<uint32_t>(labels_.size()); }
-    const uint32_t* inputs(uint32_t index) const { return &bits_[static_cast<size_t>(index) * words_]; }
-    float label(uint32_t index) const { return labels_[index]; }
+    uint32_t size() const { return size_; }
+    // The words of an example's inputs, and behind them its label.
+    const uint32_t* inputs(uint32_t index) const { return &rows_[static_cast<size_t>(index) * (words_ + 1)]; }
+    float label(uint32_t index) const { return std::bit_cast<float>(inputs(index)[words_]); }
 
-    // The example at this place of the endless concatenation of permutations, one per pass.
-    uint32_t in_order(int64_t position) {
-        if (position < start_ || position >= start_ + size()) shuffle(position / size());
-        return static_cast<uint32_t>(permutation_[position - start_]);
+    // From this place of the endless concatenation of permutations, one for each pass, to the end of its pass.
+    template <class Shuffler>
+    std::span<const uint32_t> from(int64_t position, Shuffler& shuffle) {
+        if (position < start_ || position >= start_ + size_) {
+            const int64_t pass = position / size_;
+            order_.resize(size_);
+            shuffle(fold_in(order_key_, static_cast<uint32_t>(pass)), order_);
+            start_ = pass * size_;
+        }
+        return std::span(order_).subspan(position - start_);
     }
 
 private:
-    void shuffle(int64_t pass);
-
+    uint32_t size_;
     int words_;
-    std::vector<uint32_t> bits_;
-    std::vector<float> labels_;
-    DrawWords draw_words_;
+    std::vector<uint32_t> rows_;
     Key<uint32_t> order_key_;
-    int64_t start_ = INT64_MAX;          // the position at which the pass at hand begins
-    std::vector<uint64_t> permutation_;  // (random word, index) pairs, sorted
-    std::vector<uint32_t> words_drawn_, bucket_ends_;  // scratch
+    int64_t start_ = INT64_MAX;    // the position at which the pass at hand begins
+    std::vector<uint32_t> order_;  // of that pass
 };
 
 }  // namespace paritylab

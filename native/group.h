@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "config.h"
 #include "stock.h"
@@ -43,11 +44,18 @@ public:
 enum class Layout { lanes, within, deep };
 inline constexpr std::array LAYOUT_NAMES{"lanes", "within", "deep"};
 
+// The examples of one step of a run, or those that it is judged on.
+struct DrawnExamples {
+    std::vector<uint32_t> bits;  // [example][word]
+    std::vector<float> labels;
+};
+
 // One instruction set's build of the kernel.
 struct Kernel {
     const char* name;
     std::unique_ptr<Group> (*make_group)(const Config&, Layout, Trace*);  // a trace, or null: to judge the runs
     DrawWords draw_words;
+    DrawnExamples (*draw_examples)(const Config&, Layout, const Run&, int64_t step, bool evaluation);
     double (*fma_flops)(double seconds);  // floating-point operations per second of one thread
 };
 

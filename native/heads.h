@@ -17,6 +17,9 @@ struct Samples {
     vf y[L::BLOCK]{};
     vf f[L::BLOCK]{};
     vf slope[L::BLOCK]{};  // d loss / d f, over the batch size
+    vf share{};            // one over the batch size, each run's own
+    bool even = true;      // whether all samples count in all runs
+    vu counted{};          // otherwise how many do
 
     explicit Samples(const Config& config) : inputs(config.words()) {}
 };

@@ -35,6 +35,11 @@ struct RunsInLanes {
         v[slot] = value;
     }
 
+    // Examples are drawn one at a time, each run's own.
+    static constexpr int EXAMPLES = 1;
+    static vu example_index(uint32_t first) { return broadcast(first); }
+    static void spread(vf value, int s, int /*count*/, vf* out) { out[s] = value; }
+
     // out[s] = word first + s of each run's key
     static void draw_words(const Key<vu>& key, uint32_t first, int count, vu* out) {
         for (int s = 0; s < count; ++s) out[s] = random_bits(key, broadcast(first + s));
@@ -59,6 +64,11 @@ struct RunsInLanes {
 
         void put(int slot, int s, const uint32_t* words) {
             for (int w = 0; w < words_; ++w) bits_[w * BLOCK + s][slot] = words[w];
+        }
+
+        // Samples from s on, as they were drawn.
+        void put_drawn(int s, int /*count*/, const vu* words) {
+            for (int w = 0; w < words_; ++w) bits_[w * BLOCK + s] = words[w];
         }
 
         struct Row {
@@ -99,6 +109,13 @@ struct UnitsInLanesBy {
         v = value - Vector{};
     }
 
+    // A register of examples is drawn at a time.
+    static constexpr int EXAMPLES = LANES;
+    static vu example_index(uint32_t first) { return broadcast(first) + iota(); }
+    static void spread(vf values, int s0, int count, vf* out) {
+        for (int s = s0; s < count && s < s0 + LANES; ++s) out[s] = broadcast(values[s - s0]);
+    }
+
     static void draw_words(const Key<vu>& key, uint32_t first, int count, vu* out) {
         for (int s0 = 0; s0 < count; s0 += LANES) {
             const vu words = random_bits(key, broadcast(first + s0) + iota());
@@ -127,6 +144,12 @@ struct UnitsInLanesBy {
 
         void put(int /*slot*/, int s, const uint32_t* words) {
             for (int w = 0; w < words_; ++w) unpack(w, s, words[w]);
+        }
+
+        void put_drawn(int s0, int count, const vu* words) {
+            for (int w = 0; w < words_; ++w) {
+                for (int s = s0; s < count && s < s0 + LANES; ++s) unpack(w, s, words[w][s - s0]);
+            }
         }
 
         struct Row {

@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "bind_problem.h"
 #include "parse.h"
 #include "pool.h"
 #include "threads.h"
@@ -81,6 +82,10 @@ nb::dict to_dict(Trace trace, const Config& config) {
         out[(prefix + "loss").c_str()] = to_numpy(std::move(values.loss), {runs, points});
     };
     series("", trace.evaluation);
+    if (trace.tasks > 0) {
+        out["task_accuracy"] = to_numpy(std::move(trace.by_task.accuracy), {runs, points, trace.tasks});
+        out["task_loss"] = to_numpy(std::move(trace.by_task.loss), {runs, points, trace.tasks});
+    }
     if (!trace.train.loss.empty()) series("train_", trace.train);
     if (!config.keep_params) return out;
     const auto array = [&](std::vector<float>& values, std::vector<size_t> shape) {
@@ -110,7 +115,7 @@ std::unique_ptr<Trace> make_trace(const Config& config, std::vector<int64_t> ste
     if (std::ranges::adjacent_find(steps, std::greater_equal{}) != steps.end()) {
         throw std::invalid_argument("trace: expected increasing steps");
     }
-    const int64_t numbers = steps.size() * (config.keep_params ? config.weights() + 2 : 1);  // of a run
+    const int64_t numbers = steps.size() * (config.tasks() + (config.keep_params ? config.weights() + 2 : 1));  // of a run
     if (runs > (int64_t{1} << 40) / numbers) throw std::invalid_argument("trace: too many points");
     if (train && config.sample == 0) throw std::invalid_argument("trace: there is no finite sample");
     return std::make_unique<Trace>(config, std::move(steps), runs, train);
@@ -199,6 +204,8 @@ NB_MODULE(_lanes, m) {
         return to_numpy(std::move(bits), {rows, count});
     }, "keys"_a, "count"_a, "isa"_a = "auto", "jax.random.bits(key, (count,)) of each key.");
 
+    bind_problem(m);
+
     nb::class_<Pool>(m, "Pool", "Runs with one configuration, trained to their end by a few threads.")
         .def("__init__", [](Pool* self, int n, const std::string& family, int width, int batch,
                             const std::string& activation, std::vector<float> activation_params,
@@ -208,7 +215,8 @@ NB_MODULE(_lanes, m) {
                             int64_t eval_every, int64_t eval_size, bool eval_fresh,
                             int64_t allowed_errors, int consecutive, bool keep_params, int threads,
                             bool bias, bool head_bias, std::vector<int> below, const std::string& rule,
-                            std::vector<float> rule_params, float clip, float decay_gradient, const std::string& isa, const std::string& layout,
+                            std::vector<float> rule_params, float clip, float decay_gradient, const Problem* problem,
+                            bool short_last, float within, const std::string& isa, const std::string& layout,
                             std::optional<std::tuple<std::vector<int64_t>, int64_t, bool>> trace) {
             Config config{
                 .family = parse_family(family), .inputs = n, .width = width, .below = std::move(below), .bias = bias,
@@ -218,9 +226,10 @@ NB_MODULE(_lanes, m) {
                 .rates = std::move(rates), .decay_coupled = decay_coupled, .decay_plain = decay_plain,
                 .rule = parse_rule(rule), .rule_params = std::move(rule_params), .clip = clip,
                 .decay_gradient = decay_gradient,
-                .sample = sample, .replacement = replacement,
+                .problem = problem ? std::make_shared<const Problem>(*problem) : nullptr,
+                .sample = sample, .replacement = replacement, .short_last = short_last,
                 .eval_every = eval_every, .eval_size = eval_size, .eval_fresh = eval_fresh,
-                .allowed_errors = allowed_errors, .consecutive = consecutive, .keep_params = keep_params};
+                .allowed_errors = allowed_errors, .within = within, .consecutive = consecutive, .keep_params = keep_params};
             if (schedule) config.schedule = make_schedule(std::move(*schedule));
             check(config);
             std::unique_ptr<Trace> traced;
@@ -231,10 +240,13 @@ NB_MODULE(_lanes, m) {
            "decay_coupled"_a, "decay_plain"_a, "sample"_a, "replacement"_a, "eval_every"_a,
            "eval_size"_a, "eval_fresh"_a, "allowed_errors"_a, "consecutive"_a, "keep_params"_a, "threads"_a,
            "bias"_a = true, "head_bias"_a = true, "below"_a = std::vector<int>{},
-           "rule"_a = "sgd", "rule_params"_a = std::vector<float>{}, "clip"_a = 0.0f, "decay_gradient"_a = 0.0f, "isa"_a = "auto", "layout"_a = "auto", "trace"_a.none() = nb::none(),
+           "rule"_a = "sgd", "rule_params"_a = std::vector<float>{}, "clip"_a = 0.0f, "decay_gradient"_a = 0.0f,
+           "problem"_a.none() = nb::none(), "short_last"_a = false, "within"_a = -1.0f, "isa"_a = "auto", "layout"_a = "auto", "trace"_a.none() = nb::none(),
            "bias, head_bias: whether there are b, and c; without them those given must be 0. "
            "below: the widths of an mlp's hidden layers before the last; their W and b come one after the other. "
            "schedule: from the number of a block of SCHEDULE_BLOCK steps to the factors on lr at these steps. "
+           "problem: a Problem; parities of uniform inputs unless said. within: how far from its label an output is "
+           "right; -1: by its sign. "
            "trace: (steps, runs, train) to record curves of so many runs, of tags 0, 1, ..., and not to judge them.")
         .def("add", &add, "tag"_a, "key"_a, "W"_a, "b"_a, "u"_a, "c"_a, "lr"_a, "tau"_a, "flip"_a, "mask"_a,
              "max_steps"_a, "Puts copies of these runs at the end of the stock.")
@@ -252,6 +264,20 @@ NB_MODULE(_lanes, m) {
         }, "tags"_a, "Forgets these runs, without a record.")
         .def("take_trace", [](Pool& pool) { return to_dict(std::move(*pool.take_trace()), pool.config()); },
              "The curves, once all runs are done; the pool is of no use afterwards.")
+        .def("examples", [](const Pool& pool, std::pair<uint32_t, uint32_t> key, std::vector<uint32_t> mask, uint32_t flip,
+                            int64_t step, bool evaluation) {
+            Run run;
+            run.key = {key.first, key.second};
+            run.flip = flip;
+            run.mask = std::move(mask);
+            if (run.mask.size() != size_t(pool.config().words())) throw std::invalid_argument("mask: wrong shape");
+            if (step < 0 || step >= int64_t{1} << 31) throw std::invalid_argument("step: expected 0 to 2^31 - 1");
+            DrawnExamples drawn = pool.examples(run, step, evaluation);
+            const size_t count = drawn.labels.size();
+            return std::pair(to_numpy(std::move(drawn.bits), {count, size_t(pool.config().words())}),
+                             to_numpy(std::move(drawn.labels), {count}));
+        }, "key"_a, "mask"_a, "flip"_a, "step"_a, "evaluation"_a,
+           "Packed inputs and labels of a step's batch, as a run with this key has them, or of its evaluation sample.")
         .def_prop_ro("stock", &Pool::stock, "Runs that have not started.")
         .def_prop_ro("active", &Pool::active, "Runs in slots.")
         .def_prop_ro("slots", &Pool::slots)

@@ -189,10 +189,12 @@ private:
 
     // From f to g = d loss / d z, in place of z; the gradients of all but W are added up on the way.
     void head_backward(Block& block) {
-        const vf share = broadcast(1.0f / static_cast<float>(config_.batch));
         with_loss(config_, [&](const auto& loss) {
-            for (int s = 0; s < block.count; ++s) block.slope[s] = share * loss.slope(block.f[s], block.y[s]);
+            for (int s = 0; s < block.count; ++s) block.slope[s] = block.share * loss.slope(block.f[s], block.y[s]);
         });
+        for (int s = 0; !block.even && s < block.count; ++s) {
+            block.slope[s] = select(broadcast(static_cast<uint32_t>(s)) < block.counted, block.slope[s], vf{});
+        }
         if (config_.family == Family::polynet) return polynet_backward(tiles_, block, after_, gradient_);
         with_activation(config_, [&](const auto& act) {
             if (config_.family == Family::mlp) return mlp_backward(act, tiles_, theta_, block, gradient_);

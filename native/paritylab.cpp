@@ -79,9 +79,9 @@ Parsed parse(const paritylab_config& c) {
         .schedule = to_schedule(c.schedule), .rates = to_vector(c.rates),
         .decay_coupled = c.decay_coupled, .decay_plain = c.decay_plain,
         .rule = Rule(c.rule), .rule_params = to_vector(c.rule_params), .clip = c.clip, .decay_gradient = c.decay_gradient,
-        .sample = c.sample, .replacement = c.replacement != 0,
+        .problem = {}, .sample = c.sample, .replacement = c.replacement != 0, .short_last = false,
         .eval_every = c.eval_every, .eval_size = c.eval_size, .eval_fresh = c.eval_fresh != 0,
-        .allowed_errors = c.allowed_errors, .consecutive = c.consecutive, .keep_params = true};
+        .allowed_errors = c.allowed_errors, .within = -1, .consecutive = c.consecutive, .keep_params = true};
     if (const char* why = refusal(config)) return {why, {}, {}};
     const Layout layout = c.layout == PARITYLAB_BY_SHAPE ? choose_layout(config) : Layout(c.layout);
     return {refusal_of_layout(config, layout), std::move(config), layout};

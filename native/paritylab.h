@@ -2,6 +2,7 @@
  *
  * It uses one thread, no files and no exceptions. What cannot be trained is refused with a line of text, and nothing is
  * changed then; only memory that cannot be had ends the process. Pointers are read during the call and not kept.
+ * It trains parities of uniform inputs; other problems are for the Python module.
  * A run follows the rules of docs/explanation/engines.md, so its record is that of paritylab's engine `lanes`.
  */
 #ifndef PARITYLAB_H

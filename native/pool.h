@@ -30,6 +30,9 @@ public:
     int slots() const;
     int active() const;
     int64_t steps() const;
+    DrawnExamples examples(const Run& run, int64_t step, bool evaluation) const {
+        return kernel_.draw_examples(config_, layout_, run, step, evaluation);
+    }
     std::unique_ptr<Trace> take_trace();  // once all is done
 
 private:

@@ -75,8 +75,11 @@ const char* refusal(const Config& config) {
         Demand{config.eval_size >= 1 && config.eval_size < 1 << 30, "eval_size: expected 1 to 2^30 - 1"},
     };
     if (const char* why = first_unmet(shape)) return why;
-    const int64_t words = config.words();
-    const auto numbered = [&](int64_t size) { return size * words < int64_t{1} << 32; };  // random words: by 32 bits
+    if (config.problem) {
+        if (const char* why = refusal(*config.problem, config)) return why;
+    }
+    const int64_t stride = config.stride();
+    const auto numbered = [&](int64_t size) { return size * stride < int64_t{1} << 32; };  // random words: by 32 bits
     return first_unmet({
         {config.weights() <= 1 << 26, "n * width: too large for this kernel"},
         {config.rates.size() == config.below.size() + 2, "rates: expected one for each layer"},
@@ -91,6 +94,8 @@ const char* refusal(const Config& config) {
         {config.eval_every >= 1, "eval_every: expected at least 1"},
         {config.allowed_errors >= 0, "allowed_errors: expected at least 0"},
         {config.consecutive >= 1, "consecutive: expected at least 1"},
+        {config.within >= 0 || config.within == -1, "within: expected at least 0, or -1"},
+        {!config.short_last || (config.sample > 0 && !config.replacement), "short_last: for a finite sample in passes"},
     });
 }
 

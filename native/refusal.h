@@ -8,6 +8,7 @@
 namespace paritylab {
 
 const char* refusal(const Config& config);
+const char* refusal(const Problem& problem, const Config& config);
 const char* refusal_of_run(int64_t max_steps);
 
 }  // namespace paritylab

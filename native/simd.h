@@ -77,6 +77,15 @@ inline vf absolute(vf x) { return (vf)((vu)x & 0x7FFFFFFFu); }
 // +1 or -1: the sign bit of `bits`, put on 1.
 inline vf sign_of(vu bits) { return (vf)((bits & 0x80000000u) | 0x3F800000u); }
 
+// Of each bit, what two of three say.
+inline vu majority(vu a, vu b, vu c) {
+#if defined(__AVX512F__)
+    return (vu)_mm512_ternarylogic_epi32((__m512i)a, (__m512i)b, (__m512i)c, 0xE8);
+#else
+    return (a & b) | (c & (a | b));
+#endif
+}
+
 // The parity of each word, in its sign bit.
 inline vu parity_to_sign(vu x) {
     x ^= x << 16;

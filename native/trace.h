@@ -27,12 +27,19 @@ struct Series {
 struct Trace {
     std::vector<int64_t> steps;  // increasing
     int64_t runs;
+    size_t tasks;
     Series evaluation;
+    Series by_task;                 // (runs, steps, tasks)
     Series train;                   // on the finite sample; empty unless asked for
     std::vector<float> W, b, u, c;  // (runs, steps, ...); empty unless asked for
 
     Trace(const Config& config, std::vector<int64_t> chosen, int64_t count, bool on_train)
-        : steps(std::move(chosen)), runs(count), evaluation(points()), train(on_train ? points() : 0) {
+        : steps(std::move(chosen)),
+          runs(count),
+          tasks(config.tasks()),
+          evaluation(points()),
+          by_task(points() * tasks),
+          train(on_train ? points() : 0) {
         if (!config.keep_params) return;
         W.assign(points() * config.weights(), NAN);
         b.assign(points() * config.units(), NAN);

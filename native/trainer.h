@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "batches.h"
 #include "group.h"
@@ -17,13 +18,20 @@ class Trainer final : public Group {
     using L = typename Net::Layout;
     using Block = typename Net::Block;
 
+    struct Score {
+        vi errors{};
+        vd loss{};  // summed
+    };
+
 public:
     Trainer(const Config& config, Trace* trace)
         : config_(config),
           trace_(trace),
           network_(config_),
           batches_(config_),
-          blocks_{Block(config_), Block(config_)} {
+          blocks_{Block(config_), Block(config_)},
+          allowed_(config.tasks() > 0 ? config.problem->target.task_allowed : std::vector{config.allowed_errors}),
+          scores_(allowed_.size()) {
         const double step_work = double(config.weights()) * config.batch * L::SLOTS / LANES;
         steps_per_look_ = 1 + static_cast<int64_t>(1e5 / step_work);
     }
@@ -132,20 +140,21 @@ private:
         for (; steps > 0; --steps) {
             const vf lr = scheduled_lr();
             const vu step = step_vector_;
+            const int examples = ahead ? 1 : batches_.start(step_vector_, step_);
             if (!config_.plain()) {
-                remembering_step(*block, lr, step);
+                remembering_step(*block, examples, lr, step);
             } else if (Net::FUSES && config_.batch == 1) {
                 if (!ahead) forward(*block, 0, 1);
                 count_step();
                 ahead = steps > 1 && !noisy_;  // noise must come before the next step's way forward
-                if (ahead) batches_.train(*next, step_vector_, step_, 0, 1);
+                if (ahead) batches_.start(step_vector_, step_), batches_.train(*next, 0, 1);
                 if constexpr (Net::FUSES) network_.backward_single(*block, ahead ? next : nullptr, lr);
                 if (ahead) std::swap(block, next);
             } else {
-                for (int first = 0; first < config_.batch; first += L::BLOCK) {
-                    const int count = std::min(L::BLOCK, config_.batch - first);
+                for (int first = 0; first < examples; first += L::BLOCK) {
+                    const int count = std::min(L::BLOCK, examples - first);
                     forward(*block, first, count);
-                    network_.backward(*block, {first == 0, first + count == config_.batch}, lr);
+                    network_.backward(*block, {first == 0, first + count == examples}, lr);
                 }
                 count_step();
             }
@@ -153,9 +162,9 @@ private:
         }
     }
 
-    void remembering_step(Block& block, vf lr, vu step) {
-        for (int first = 0; first < config_.batch; first += L::BLOCK) {
-            forward(block, first, std::min(L::BLOCK, config_.batch - first));
+    void remembering_step(Block& block, int examples, vf lr, vu step) {
+        for (int first = 0; first < examples; first += L::BLOCK) {
+            forward(block, first, std::min(L::BLOCK, examples - first));
             network_.accumulate(block, first == 0);
         }
         count_step();
@@ -178,7 +187,7 @@ private:
     }
 
     void forward(Block& block, int first, int count) {
-        batches_.train(block, step_vector_, step_, first, count);
+        batches_.train(block, first, count);
         network_.forward(block);
     }
 
@@ -210,17 +219,18 @@ private:
             diverged[slot] = due[slot] && !(finite[slot] == 0);
             finished[slot] = diverged[slot] || (due[slot] && step_[slot] == run_[slot]->max_steps);
         }
-        const Score score = evaluate(due, finished);
+        evaluate(due, finished);
         for (int slot = 0; slot < L::SLOTS; ++slot) {
             if (!due[slot]) continue;
-            const bool passed = !diverged[slot] && score.errors[slot] <= config_.allowed_errors;
+            const bool passed = !diverged[slot] && few_errors(slot);
             streak_[slot] = passed ? streak_[slot] + 1 : 0;
             const bool solved = passed && streak_[slot] == config_.consecutive;
             if (!solved && !finished[slot]) continue;
             const Status status = diverged[slot] ? Status::diverged : solved ? Status::solved : Status::censored;
             const double size = static_cast<double>(config_.eval_size);
+            const Score total = over_tasks();
             stock.finish({run_[slot]->tag, status, solved ? step_[slot] : -1, step_[slot],
-                          (size - score.errors[slot]) / size, score.loss[slot] / size,
+                          (size - total.errors[slot]) / size, total.loss[slot] / size,
                           config_.keep_params ? network_.get(slot) : Parameters{}});
             release(slot);
         }
@@ -236,9 +246,10 @@ private:
         const auto evaluation = [&](int64_t first, int count) {
             batches_.evaluation(blocks_[0], step_vector_, first, count);
         };
-        put(trace_->evaluation, config_.eval_size, evaluation);
+        put(trace_->evaluation, config_.eval_size, scores_.size(), evaluation);
+        for (size_t task = 0; task < trace_->tasks; ++task) put_task(task);
         const auto sample = [&](int64_t first, int count) { batches_.sample(blocks_[0], first, count); };
-        if (!trace_->train.loss.empty()) put(trace_->train, config_.sample, sample);
+        if (!trace_->train.loss.empty()) put(trace_->train, config_.sample, 1, sample);
         for (int slot = 0; slot < L::SLOTS; ++slot) {
             if (run_[slot] && config_.keep_params) trace_->put_weights(place(slot), network_.get(slot));
         }
@@ -250,54 +261,73 @@ private:
 
     // The scores of all runs on a sample, of which draw(first, count) makes the block.
     template <class Draw>
-    void put(Series& series, int64_t size, Draw&& draw) {
-        Score score;
+    void put(Series& series, int64_t size, size_t tasks, Draw&& draw) {
+        std::fill(scores_.begin(), scores_.end(), Score{});
         for (int64_t first = 0; first < size; first += L::BLOCK) {
             draw(first, static_cast<int>(std::min<int64_t>(L::BLOCK, size - first)));
-            add(score);
+            add(first, tasks);
         }
+        const Score total = over_tasks();
         for (int slot = 0; slot < L::SLOTS; ++slot) {
-            if (run_[slot]) series.put(place(slot), score.errors[slot], score.loss[slot], static_cast<double>(size));
+            if (run_[slot]) series.put(place(slot), total.errors[slot], total.loss[slot], static_cast<double>(size));
+        }
+    }
+
+    void put_task(size_t task) {
+        const double size = static_cast<double>((config_.eval_size - task + trace_->tasks - 1) / trace_->tasks);
+        for (int slot = 0; slot < L::SLOTS; ++slot) {
+            const size_t at = run_[slot] ? place(slot) * trace_->tasks + task : 0;
+            if (run_[slot]) trace_->by_task.put(at, scores_[task].errors[slot], scores_[task].loss[slot], size);
         }
     }
 
     size_t place(int slot) const { return run_[slot]->tag * trace_->steps.size() + point_; }
 
-    struct Score {
-        vi errors{};
-        vd loss{};  // summed
-    };
-
-    // Sends the first block through the network and adds its errors and losses.
-    void add(Score& score) {
+    // Sends the first block through the network and adds its errors and losses to those of so many tasks, in turn.
+    void add(int64_t first, size_t tasks) {
         Block& block = blocks_[0];
         network_.forward(block);
         with_loss(config_, [&](const auto& loss) {
+            size_t task = first % tasks;
             for (int s = 0; s < block.count; ++s) {
                 const vf f = block.f[s], y = block.y[s];
-                score.errors += 1 + (y * f > 0.0f);
+                Score& score = scores_[task];
+                score.errors += 1 + (config_.within < 0 ? y * f > 0.0f : absolute(f - y) <= config_.within);
                 score.loss += __builtin_convertvector(loss.value(f, y), vd);
+                task = task + 1 == tasks ? 0 : task + 1;
             }
         });
     }
 
-    // Errors and loss on the evaluation sample. Stops once every run that is due has more errors than allowed, unless
+    Score over_tasks() const {
+        Score total;
+        for (const Score& score : scores_) total.errors += score.errors, total.loss += score.loss;
+        return total;
+    }
+
+    bool few_errors(int slot) const {
+        for (size_t task = 0; task < allowed_.size(); ++task) {
+            if (allowed_[task] >= 0 && scores_[task].errors[slot] > allowed_[task]) return false;
+        }
+        return true;
+    }
+
+    // Errors and losses on the evaluation sample. Stops once every run that is due has more errors than allowed, unless
     // one is finished whatever the outcome; so the score of a run that has passed, or is finished, is complete.
-    Score evaluate(const bool (&due)[L::SLOTS], const bool (&finished)[L::SLOTS]) {
-        Score score;
+    void evaluate(const bool (&due)[L::SLOTS], const bool (&finished)[L::SLOTS]) {
+        std::fill(scores_.begin(), scores_.end(), Score{});
         bool undecided = true;
         for (int64_t first = 0; first < config_.eval_size && undecided;) {
             const int64_t wanted = std::clamp<int64_t>(first, 4, L::BLOCK);  // 4, 4, 8, 16, ...: most runs fail at once
             const int count = static_cast<int>(std::min(wanted, config_.eval_size - first));
             batches_.evaluation(blocks_[0], step_vector_, first, count);
-            add(score);
+            add(first, scores_.size());
             undecided = false;
             for (int slot = 0; slot < L::SLOTS; ++slot) {
-                undecided |= finished[slot] || (due[slot] && score.errors[slot] <= config_.allowed_errors);
+                undecided |= finished[slot] || (due[slot] && few_errors(slot));
             }
             first += count;
         }
-        return score;
     }
 
     const Config config_;
@@ -305,6 +335,8 @@ private:
     Net network_;
     Batches<L> batches_;
     Block blocks_[2];
+    const std::vector<int64_t> allowed_;  // errors, of each task that is judged; -1 of the others
+    std::vector<Score> scores_;           // of each task, on the evaluation sample
 
     // Per slot
     std::optional<Run> run_[L::SLOTS];

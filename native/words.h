@@ -1,7 +1,6 @@
 // Many random words of one key, LANES at a time.
 #pragma once
 
-#include <algorithm>
 #include <cstring>
 
 #include "simd.h"
@@ -11,12 +10,13 @@ namespace paritylab::PARITYLAB_ISA {
 
 inline void draw_words(Key<uint32_t> key, uint32_t count, uint32_t* out) {
     const Key<vu> keys{broadcast(key.a), broadcast(key.b)};
-    for (uint32_t left = count; left > 0;) {
-        const vu words = random_bits(keys, broadcast(count - left) + iota());
-        const uint32_t here = std::min<uint32_t>(LANES, left);
-        std::memcpy(out + (count - left), &words, sizeof(uint32_t) * here);
-        left -= here;
+    uint32_t first = 0;
+    for (; count - first >= LANES; first += LANES) {
+        const vu words = random_bits(keys, broadcast(first) + iota());
+        std::memcpy(out + first, &words, sizeof words);
     }
+    const vu words = random_bits(keys, broadcast(first) + iota());
+    std::memcpy(out + first, &words, sizeof(uint32_t) * (count - first));
 }
 
 }  // namespace paritylab::PARITYLAB_ISA

@@ -10,6 +10,7 @@ import numpy as np
 import oracle
 import pytest
 from lengths import long_but
+from native_problems import PROBLEMS
 
 import paritylab as pl
 from paritylab.engines import Job, final_params, lanes
@@ -137,6 +138,18 @@ OPTIMISERS = {
     ),
 }
 CASES |= OPTIMISERS
+# An odd batch: at the same margin on both sides the sum of a batch is a matter of rounding.
+COMPOSED = {f"problem: {name}": pl.Setup(problem, replace(MLP, loss="square", optimiser=pl.SGD(0.02), batch=7))
+            for name, problem in PROBLEMS.items() if problem.support != "random"}
+COMPOSED |= {
+    "problem: staged, deep": pl.Setup(PROBLEMS["staged"], replace(MLP, network=pl.MLP((6, 5)))),
+    "problem: staged, adam": pl.Setup(PROBLEMS["staged"], replace(MLP, optimiser=pl.Adam(0.01, clip=0.5))),
+    "problem: staged, batch over a block": pl.Setup(PROBLEMS["staged"], replace(MLP, batch=131)),
+    "problem: biased, batch 1": pl.Setup(PROBLEMS["biased, one for each"], replace(MLP, batch=1)),
+    "problem: short last, polynet": pl.Setup(PROBLEMS["short last"], replace(MLP, network=pl.PolyNet(2))),
+    "problem: staged tasks, neuron": pl.Setup(PROBLEMS["staged tasks"], replace(MLP, network=pl.Neuron("gelu"))),
+}
+CASES |= COMPOSED
 JAX_ONLY = {
     "tanh": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, "tanh"))),
     "disjoint polynet": pl.Setup(pl.Parity(n=8, support=(0, 4)), replace(MLP, network=pl.DisjointPolyNet(2))),
@@ -204,7 +217,8 @@ def update_history(setup: pl.Setup):
 
 
 SHORT = ("mlp relu", "neuron zigzag:3", "polynet hinge", "two words", "label noise", "finite sample", "gradient noise",
-         "weight decay", "frozen first layer", "schedule", "deep", "adam", "momentum", "deep, adamw")
+         "weight decay", "frozen first layer", "schedule", "deep", "adam", "momentum", "deep, adamw", "problem: sum",
+         "problem: two tasks", "problem: staged", "problem: mixture", "problem: short last of a table")
 
 
 @pytest.mark.parametrize("name", long_but([*CASES, *JAX_ONLY], *SHORT))
@@ -224,7 +238,7 @@ def test_the_jax_engine_follows_the_oracle(name):
 
 
 @pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
-@pytest.mark.parametrize("name", long_but(CASES, *(name for name in CASES if name in SHORT)))
+@pytest.mark.parametrize("name", long_but(CASES, *(name for name in CASES if name in SHORT or name in COMPOSED)))
 def test_the_lanes_engine_follows_the_oracle_in_all_layouts(name):
     network = CASES[name].learner.network
     depth = len(network.widths) if isinstance(network, pl.MLP) else 0

@@ -23,7 +23,7 @@ BUILD = ROOT / "build" / "arm"
 TARGET = ["-target", "aarch64-linux-musl", "-O3", "-Wall", "-Wextra", "-Werror", "-I", str(ROOT / "native")]
 CXX = ["-std=c++20", "-fno-exceptions"]  # the C interface needs none
 KERNEL = ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-DPARITYLAB_ISA=neon"]  # as CMakeLists.txt
-SOURCES = ("paritylab", "kernels", "refusal", "stock", "finite_sample", "kernel")
+SOURCES = ("paritylab", "kernels", "refusal", "problem", "stock", "finite_sample", "kernel")
 COLUMNS = ("status", "t_c", "steps", "accuracy", "loss", *"Wbuc")
 
 

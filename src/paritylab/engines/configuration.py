@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from paritylab.engines import sources
 from paritylab.setups.networks import MLP, Neuron, PolyNet
 from paritylab.setups.optimisers import SGD, Adam, Optimiser, RMSProp, SignSGD
 from paritylab.setups.setup import Setup
@@ -59,13 +60,18 @@ class Configuration:
     clip: float
     """The largest norm of a gradient; 0 for any."""
     decay_gradient: float
+    problem: dict[str, Any] | None
+    """What is learned; None for parities of uniform inputs."""
     sample: int
     """Examples of a finite sample; 0 for fresh inputs every step."""
     replacement: bool
+    short_last: bool
     eval_every: int
     eval_size: int
     eval_fresh: bool
     allowed_errors: int
+    within: float
+    """How far from its label an output is right; -1 where its sign decides."""
     consecutive: int
 
     @classmethod
@@ -94,7 +100,7 @@ class Configuration:
             activation_params=[float(x) for x in numbers],
             loss=loss.native[0],
             loss_params=[float(x) for x in loss.native[1]],
-            schedule=None if optimiser.schedule.constant else optimiser.schedule.block,
+            schedule=sources.factors(problem, optimiser.schedule),
             rates=rates + rates[-1:] * (len(widths) + 1 - len(rates)),
             decay_coupled=decays["decoupled"],
             decay_plain=decays["plain"],
@@ -102,12 +108,15 @@ class Configuration:
             rule_params=rule_params,
             clip=float(optimiser.clip or 0.0),
             decay_gradient=decays["coupled"],
+            problem=sources.told(problem, protocol, program.learner.batch),
             sample=problem.examples,
             replacement=problem.replacement,
+            short_last=problem.short_last,
             eval_every=protocol.eval_every,
             eval_size=protocol.eval_size,
             eval_fresh=protocol.fresh,
             allowed_errors=protocol.allowed_errors,
+            within=-1.0 if protocol.within is None else protocol.within,
             consecutive=protocol.consecutive,
         )
 

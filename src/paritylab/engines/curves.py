@@ -24,7 +24,7 @@ from paritylab.progress import Bar
 from paritylab.setups.losses import LossLike
 from paritylab.setups.setup import Setup
 
-SERIES = ("accuracy", "loss", "train_accuracy", "train_loss")
+SERIES = ("accuracy", "loss", "train_accuracy", "train_loss", "task_accuracy", "task_loss")
 MOST_BYTES = 4 * 10**9
 """The most memory the weights of all runs and points may take."""
 POINT_BYTES = 64
@@ -260,5 +260,5 @@ def _held(made: Curves, stop: float) -> Curves:
     points = np.arange(below.shape[1])
     at = np.minimum(points, np.where(below.any(axis=1), below.argmax(axis=1), points[-1])[:, None])
     rows = np.arange(len(at))[:, None]
-    series = {name: getattr(made, name)[rows, at] for name in SERIES}
+    series = {name: values[rows, at] for name in SERIES if (values := getattr(made, name)) is not None}
     return replace(made, **series, weights=jax.tree.map(lambda leaf: leaf[rows, at], made.weights))

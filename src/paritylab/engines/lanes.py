@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from paritylab.engines import room, starts
+from paritylab.engines import room, sources, starts
 from paritylab.engines.configuration import FAMILIES, RULES, Configuration
 from paritylab.engines.starts import kernel
 from paritylab.engines.work import Outcomes, Queue, Rows
@@ -21,7 +21,6 @@ from paritylab.errors import require
 from paritylab.memory import Part
 from paritylab.setups.inits import Layers
 from paritylab.setups.networks import MLP, Neuron
-from paritylab.setups.problems import Parity
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import Records
 
@@ -33,12 +32,8 @@ STOCK_BYTES = 2**26  # initial params waiting in the kernel's stock
 def refusal(setup: Setup) -> str | None:
     """Why the kernel cannot train this Setup, or None if it can."""
     network, optimiser = setup.learner.network, setup.learner.optimiser
-    if setup.problem.short_last or setup.protocol.within is not None:
-        return "it has no short batches and no tolerance"
-    if type(setup.problem) is not Parity:
-        return f"it has no {type(setup.problem).__name__}"
-    if setup.problem.inputs is not None:
-        return "it draws no inputs by a function"
+    if why := sources.refusal(setup.problem):
+        return why
     if type(network) not in FAMILIES:
         return f"it has no {type(network).__name__}"
     if isinstance(network, (MLP, Neuron)) and network.activation.native is None:
@@ -54,7 +49,7 @@ def refusal(setup: Setup) -> str | None:
 
 def _too_large(setup: Setup) -> str | None:
     """The kernel's limits, as ``native/refusal.cpp`` has them and says why."""
-    problem, network, words = setup.problem, setup.learner.network, setup.problem.words
+    problem, network, words = setup.problem, setup.learner.network, setup.problem.numbered
     widths = network.widths if isinstance(network, MLP) else [getattr(network, "degree", 1)]
     sizes = {"batch": setup.learner.batch, "evaluation": setup.protocol.eval_size, "sample": problem.sample or 0}
     if max(widths) > 2**20 or sum(a * b for a, b in pairwise((problem.n, *widths))) > 2**26:
@@ -125,8 +120,11 @@ class LanesPool:
         assert module is not None, "choose() offers this engine only where the kernel was built"
         require(1 <= threads <= MOST_THREADS, f"threads must be from 1 to {MOST_THREADS}, not {threads}")
         configuration = Configuration.of(program)
+        told = configuration.to_dict()
+        if configuration.problem is not None:
+            told["problem"] = module.Problem(**configuration.problem)
         self._pool = module.Pool(
-            **configuration.to_dict(), keep_params=keep_params, threads=threads, isa=isa, layout=layout, trace=trace
+            **told, keep_params=keep_params, threads=threads, isa=isa, layout=layout, trace=trace
         )
         self._program = program
         self._keep = keep_params

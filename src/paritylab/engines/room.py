@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import jax
 
+from paritylab.engines import sources
 from paritylab.memory import Part, require_room
 from paritylab.setups.networks import MLP
 from paritylab.setups.setup import Setup
@@ -23,13 +24,15 @@ def lanes_parts(program: Setup, runs: int, threads: int | None) -> dict[str, Par
 
     The factors here and for ``jax`` are those that were seen at the peaks of such programs: five numbers for each
     weight (at the start, now, its gradient and what these pass through). A batch goes through in blocks. A sample that
-    is shuffled needs its order beside it: a key of 8 bytes and as much to sort it by.
+    is shuffled needs its order beside it: 4 bytes an example, and in each thread 20 to sort it by.
     """
     weights = weights_of(program)
     deep = isinstance(program.learner.network, MLP) and len(program.learner.network.widths) > 1
     lanes = 1 if deep or weights > MOST_IN_LANES else LANES
     slots = min(runs, lanes * (threads or os.cpu_count() or 1))
-    return {"weights": Part(weights, 4 * 5 * slots)} | _sample(program, slots)
+    kept = {"weights": Part(weights, 4 * 5 * slots)} | _sample(program, slots, 4 + 20 / lanes)
+    words = sources.numbers(program.problem)
+    return kept | ({"numbers of the problem": Part(words, 4 * 3)} if words else {})  # in NumPy, and two copies
 
 
 def jax_parts(program: Setup, slots: int) -> dict[str, Part]:
@@ -41,15 +44,16 @@ def jax_parts(program: Setup, slots: int) -> dict[str, Part]:
     return {
         "weights": Part(weights, 4 * slots * (5 + 3 * examples / problem.n)),
         "examples of a batch": Part(learner.batch, 4 * slots * (problem.n + 3 * units)),
-    } | _sample(program, 2 * slots)
+    } | _sample(program, 2 * slots, 16)
 
 
-def _sample(program: Setup, slots: int) -> dict[str, Part]:
+def _sample(program: Setup, slots: int, order: float) -> dict[str, Part]:
+    """With so many bytes for the place of an example in a shuffled sample."""
     problem = program.problem
     if not problem.sample:
         return {}
     example = 4 * (problem.words + 1)  # packed inputs and a label
-    return {"examples of the sample": Part(problem.sample, slots * (example + (0 if problem.replacement else 16)))}
+    return {"examples of the sample": Part(problem.sample, slots * (example + (0 if problem.replacement else order)))}
 
 
 def require_room_for(engine: Engine, program: Setup, runs: int, threads: int | None = None) -> None:

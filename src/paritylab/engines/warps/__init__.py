@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from paritylab.engines import lanes
+from paritylab.engines import lanes, sources
 from paritylab.engines.configuration import Configuration
 from paritylab.engines.warps import device
 from paritylab.engines.warps.plan import MOST_INPUTS, kernel_of
@@ -40,6 +40,10 @@ def refusal(setup: Setup) -> str | None:
     if why := lanes.refusal(setup):
         return why
     network, n = setup.learner.network, setup.problem.n
+    if not sources.plain(setup.problem):
+        return "it has parities of uniform inputs only"
+    if setup.protocol.within is not None:
+        return "it has no tolerance"
     if setup.problem.sample is not None:
         return "it has no finite samples"
     if isinstance(network, MLP) and len(network.widths) > 1:

@@ -70,6 +70,8 @@ class Problem(AnyProblem):
                 f"the target's positions must be in 0..{self.n - 1}")
         require(self.sample is None or not any(stage.inputs for stage in stages),
                 "a finite sample is drawn once: its stages cannot change the law of inputs")
+        require(self.sample is None or all(stage.noise is None for stage in stages),
+                "a finite sample is drawn once: its stages cannot change the noise of its labels")
         require(self.sample is None or not any(stage.batch for stage in stages),
                 "a finite sample is gone through in batches of one size")
         own = laws.sampler_of(self.inputs) is not None

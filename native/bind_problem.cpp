@@ -1,0 +1,138 @@
+// The Python class paritylab._lanes.Problem.
+#include "bind_problem.h"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+
+#include "problem.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace paritylab {
+namespace {
+
+template <size_t N>
+using Words = nb::ndarray<const uint32_t, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+using Copies = std::vector<std::pair<uint32_t, uint32_t>>;
+using GivenLaw = std::tuple<Words<1>, Words<3>, Words<2>, std::vector<Copies>, bool>;
+using GivenStage = std::tuple<int64_t, int, int, int64_t, int>;
+
+std::vector<uint32_t> to_vector(const uint32_t* from, size_t count) { return {from, from + count}; }
+
+Law to_law(const GivenLaw& given, size_t words) {
+    const auto& [cumulative, planes, always, copies, plain] = given;
+    const size_t count = planes.shape(0);
+    if (planes.shape(1) != MOST_DIGITS || planes.shape(2) != words || always.shape(0) != count ||
+        always.shape(1) != words || copies.size() != count) {
+        throw std::invalid_argument("laws: wrong shape");
+    }
+    Law law{to_vector(cumulative.data(), cumulative.size()), {}};
+    for (size_t c = 0; c < count; ++c) {
+        Component component{plain, MOST_DIGITS, to_vector(planes.data() + c * MOST_DIGITS * words, MOST_DIGITS * words),
+                            to_vector(always.data() + c * words, words), copies[c]};
+        while (!component.planes.empty() && component.planes.back() == 0) component.planes.pop_back();
+        component.digits = static_cast<int>((component.planes.size() + words - 1) / words);
+        component.planes.resize(component.digits * words);
+        law.components.push_back(std::move(component));
+    }
+    return law;
+}
+
+std::vector<Stage> to_stages(const std::vector<GivenStage>& given) {
+    std::vector<Stage> stages;
+    for (const auto& [until, law, next, flip, batch] : given) {
+        stages.push_back({stages.empty() ? 0 : stages.back().until, until, law, next, flip, batch});
+    }
+    return stages;
+}
+
+std::vector<Field> to_fields(const std::vector<int>& places) {
+    if (places.size() > MOST_TABLE_BITS) throw std::invalid_argument("places: expected at most 20");
+    std::vector<Field> fields;
+    for (size_t i = 0; i < places.size(); ++i) {
+        const bool next = i > 0 && places[i] == places[i - 1] + 1 && places[i] % 32 != 0;
+        if (next) {
+            fields.back().bits = 2 * fields.back().bits + 1;
+        } else {
+            fields.push_back({places[i] / 32, places[i] % 32, 1u, static_cast<int>(i)});
+        }
+    }
+    return fields;
+}
+
+std::vector<Term> to_terms(const std::vector<std::pair<float, Words<1>>>& given) {
+    std::vector<Term> terms;
+    for (const auto& [coefficient, mask] : given) {
+        Term term{coefficient, {}};
+        for (size_t w = 0; w < mask.size(); ++w) {
+            if (mask.data()[w] != 0) term.mask.push_back({static_cast<int>(w), mask.data()[w]});
+        }
+        terms.push_back(std::move(term));
+    }
+    return terms;
+}
+
+std::vector<uint32_t> transposed(const Words<2>& masks) {
+    std::vector<uint32_t> by_word;
+    for (size_t w = 0; w < masks.shape(1); ++w) {
+        for (size_t t = 0; t < masks.shape(0); ++t) by_word.push_back(masks(t, w));
+    }
+    return by_word;
+}
+
+TargetKind to_kind(const std::string& name) {
+    if (name == "product") return TargetKind::product;
+    if (name == "sum") return TargetKind::sum;
+    if (name == "table") return TargetKind::table;
+    if (name == "tasks") return TargetKind::tasks;
+    throw std::invalid_argument("target: '" + name + "' is none of product, sum, table, tasks");
+}
+
+}  // namespace
+
+void bind_problem(nb::module_& m) {
+    nb::class_<Problem>(m, "Problem", "What is learned, where it is not a parity of uniform inputs.")
+        .def("__init__", [](Problem* self, int n, int stride, const std::vector<GivenLaw>& laws, int law, int evaluation_law,
+                            const std::vector<GivenStage>& stages, std::optional<uint32_t> leak, const std::string& target,
+                            float scale, const std::vector<std::pair<float, Words<1>>>& terms, bool sign,
+                            const std::vector<int>& places, Words<1> table, Words<1> task_cumulative, Words<2> task_masks,
+                            std::vector<int64_t> task_allowed) {
+            if (n < 1 || n > 1 << 20) throw std::invalid_argument("n: expected 1 to 2^20 inputs");
+            Problem made;
+            made.words = (n + 31) / 32;
+            made.stride = stride;
+            made.leaks = leak.has_value();
+            made.leak = leak.value_or(0);
+            for (const GivenLaw& given : laws) made.laws.push_back(to_law(given, made.words));
+            made.law = law;
+            made.evaluation_law = evaluation_law;
+            made.stages = to_stages(stages);
+            made.target.kind = to_kind(target);
+            made.target.scale = scale;
+            made.target.terms = to_terms(terms);
+            made.target.sign = sign;
+            made.target.fields = to_fields(places);
+            made.target.table = to_vector(table.data(), table.size());
+            made.target.tasks = static_cast<int>(task_masks.shape(0));
+            made.target.task_cumulative = to_vector(task_cumulative.data(), task_cumulative.size());
+            made.target.task_masks = transposed(task_masks);
+            made.target.task_allowed = std::move(task_allowed);
+            new (self) Problem(std::move(made));
+        }, nb::kw_only(), "n"_a, "stride"_a, "laws"_a, "law"_a, "evaluation_law"_a, "stages"_a, "leak"_a.none(), "target"_a,
+           "scale"_a, "terms"_a, "sign"_a, "places"_a, "table"_a, "task_cumulative"_a, "task_masks"_a, "task_allowed"_a,
+           "laws: (cumulative, planes, always, copies, whether it is uniform) of each. "
+           "stages: (until, law, next law, flip or -1, batch) of each. "
+           "table: a bit for each index, set where the value is -1.");
+}
+
+}  // namespace paritylab
