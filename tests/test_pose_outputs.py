@@ -74,7 +74,7 @@ def test_short_batches_and_noise():
 
 
 @pytest.mark.parametrize(("problem", "learner", "message"), [
-    (PROBLEM, pl.Learner(), r"network MLP .* must return .* of shape \(32, 2\), not float32 of shape \(32,\)"),
+    (PROBLEM, pl.Learner(), r"network MLP .* must return .* of shape \(32, 2\), as the target does, not float32"),
     (pl.Problem(6, [0, 1]), LEARNER, r"must return .* of shape \(32,\), not float32 of shape \(32, 2\)"),
     (pl.Problem(6, lambda x: x[:, :0]), LEARNER, r"target .* must return .* of shape \(32,\) or \(32, outputs\), not"),
     (pl.Problem(6, lambda x: x[:, :, None]), LEARNER, r"target .* must return real numbers of shape \(32,\) or"),

@@ -297,4 +297,6 @@ def test_a_real_target_is_learned_within_a_tolerance():
 
 def test_a_user_s_target_is_watched():
     with pytest.raises(pl.InvalidInput, match=r"target .*must return real numbers of shape"):
+        pl.measure(pl.Problem(8, lambda x: x[:, :, None]), runs=1, progress=False)
+    with pytest.raises(pl.InvalidInput, match=r"must return .* of shape \(32, 8\), as the target does, not"):
         pl.measure(pl.Problem(8, lambda x: x), runs=1, progress=False)
