@@ -165,16 +165,8 @@ def training_curve_plot(
         if t_c is not None:
             axes.axvline(t_c, color=GREY, linestyle="dotted", linewidth=0.8)
     if t_c is not None:
-        above.annotate(
-            f"$t_c$ = {t_c}",
-            (t_c, 1),
-            (0, 2),
-            xycoords=("data", "axes fraction"),
-            textcoords="offset points",
-            ha="center",
-            va="bottom",
-            fontsize=7,
-        )
+        above.annotate(f"$t_c$ = {t_c}", (t_c, 1), (0, 2), xycoords=("data", "axes fraction"),
+                       textcoords="offset points", ha="center", va="bottom", fontsize=7)
     if title is not None:
         figure.suptitle(title, fontsize=8)
     figure.align_ylabels()
@@ -219,28 +211,13 @@ def comparison_plot(
         if row.interval is not None:
             _draw_interval(axes, place, row.interval)
         if not _drawable(row.measured):
-            axes.annotate(
-                "not reached",
-                (1, place),
-                (6, 0),
-                xycoords=("axes fraction", "data"),
-                textcoords="offset points",
-                color=COLOURS[0],
-                va="center",
-                fontsize=7,
-            )
+            axes.annotate("not reached", (1, place), (6, 0), xycoords=("axes fraction", "data"),
+                          textcoords="offset points", color=COLOURS[0], va="center", fontsize=7)
     for marker, colour, size, label in (("o", COLOURS[0], 4, "measured"), ("D", COLOURS[1], 6, "published")):
         points = [(x, place) for place, row in enumerate(compared) if _drawable(x := getattr(row, label))]
         fill = colour if label == "measured" else "none"
-        axes.plot(
-            [x for x, _ in points],
-            [place for _, place in points],
-            marker,
-            color=colour,
-            markerfacecolor=fill,
-            markersize=size,
-            label=label,
-        )
+        axes.plot([x for x, _ in points], [place for _, place in points], marker, color=colour, markerfacecolor=fill,
+                  markersize=size, label=label)
     readable_log(axes)
     figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=2, handletextpad=0.2)
     return figure
