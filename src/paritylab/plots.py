@@ -165,16 +165,8 @@ def training_curve_plot(
         if t_c is not None:
             axes.axvline(t_c, color=GREY, linestyle="dotted", linewidth=0.8)
     if t_c is not None:
-        above.annotate(
-            f"$t_c$ = {t_c}",
-            (t_c, 1),
-            (0, 2),
-            xycoords=("data", "axes fraction"),
-            textcoords="offset points",
-            ha="center",
-            va="bottom",
-            fontsize=7,
-        )
+        above.annotate(f"$t_c$ = {t_c}", (t_c, 1), (0, 2), xycoords=("data", "axes fraction"),
+                       textcoords="offset points", ha="center", va="bottom", fontsize=7)
     if title is not None:
         figure.suptitle(title, fontsize=8)
     figure.align_ylabels()
