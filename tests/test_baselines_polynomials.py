@@ -217,7 +217,7 @@ def test_the_command_takes_terms(capsys, tmp_path):
     status, out, err = run(capsys, "compare", "--n", "10", *terms, "--learners", "low-degree,goldreich-levin", "--runs",
                            "2", "--out", str(tmp_path))
     assert (status, err) == (0, "")
-    assert out.startswith("sum of 2 parities of n bits, 2 runs")
+    assert out.startswith("sum of 2 parities of 10 bits, 2 runs")
     for options, message in ((["--learners", "exhaustive"], "finds a Parity or a LeakyParity, not a Polynomial"),
                              (["--k", "2"], "--term has its own supports")):
         status, out, err = run(capsys, "compare", *terms, *options, "--out", str(tmp_path))

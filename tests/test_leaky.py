@@ -63,9 +63,7 @@ def test_a_leaky_parity_is_part_of_a_setup_like_any_other():
     assert pl.Setup.from_json(setup.to_json()) == setup
     assert setup.id != pl.Setup(pl.LeakyParity(20, 3, sample=50), pl.Learner(pl.MLP(4))).id
     assert setup.problem != pl.Parity(20, 3, sample=50)
-    assert engines.choose(setup) == "jax"
-    with pytest.raises(InvalidInput, match="LeakyParity"):
-        engines.choose(setup, "lanes")
+    assert engines.choose(setup) == "lanes"
     for wrong in ({"leak": 1.5}, {"inputs": lambda key, count, n: None}):
         with pytest.raises(InvalidInput):
             pl.LeakyParity(20, 3, **wrong)

@@ -123,7 +123,7 @@ def read_target(spec: str, places: list[int] | None) -> Any:
 def read_table(path: Path) -> list[float]:
     """The values in a text file, with spaces or line ends between them."""
     try:
-        return [float(word) for word in path.read_text().split()]
+        return [float(word) for word in path.read_text(encoding="utf-8").split()]
     except (OSError, ValueError) as error:
         raise InvalidInput(f"table:FILE must be a text of values +1 or -1: {error}") from None
 
@@ -133,7 +133,7 @@ def read_stages(path: Path) -> list[Stage]:
     from paritylab import Stage
 
     try:
-        document = tomllib.loads(path.read_text())
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
         rows = document["stage"]
         return [Stage(**row) for row in rows]
     except InvalidInput as error:

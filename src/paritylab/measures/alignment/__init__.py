@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
@@ -65,7 +65,7 @@ def alignment(
     inputs: int | None = None,
     seed: int = 0,
     moved: float = 0.0,
-    terms: Any = None,
+    terms: Sequence[tuple[float, Sequence[int]]] | None = None,
 ) -> Alignment:
     """The alignment of one unit or a two-layer network with a parity, exactly and in polynomial time.
 
