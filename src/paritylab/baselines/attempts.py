@@ -26,6 +26,7 @@ def learn(
     the smallest; or, for a learner that only predicts, a share ``threshold`` of its predictions on clean inputs has the
     right sign. ``learner`` is the network of ``sgd``.
 
+    >>> from paritylab import Parity, Polynomial
     >>> learn("gaussian-elimination", Parity(n=30, k=3), samples=50).support
     (0, 1, 2)
     >>> learn("gaussian-elimination", Parity(n=30, k=3, noise=0.1), samples=50).note
@@ -56,6 +57,7 @@ def needed(
     (or refused: that ends the search), then the interval is halved until its relative length is at most the method's
     precision: success is taken to be monotone in m. Networks need no search: SGD stops when it has solved the run.
 
+    >>> from paritylab import Parity
     >>> record = needed("gaussian-elimination", Parity(n=30, k=3))
     >>> record.status, record.samples
     ('solved', 31)
@@ -85,6 +87,7 @@ def needed(
 def bound(method: Learning, problem: AnyProblem, limit: int | None = None) -> int:
     """The most samples that a search for a learner's need may give it: ``limit``, or the learner's own bound.
 
+    >>> from paritylab import Parity
     >>> bound("gaussian-elimination", Parity(n=30, k=3))
     124
     """

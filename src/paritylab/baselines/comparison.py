@@ -43,6 +43,7 @@ def compare(
     there as they come, and what is there already is not computed again; a function that has changed is another one.
     ``learner`` is the network of ``sgd``; ``limit`` bounds every learner's samples, in place of bounds of their own.
 
+    >>> from paritylab import Parity
     >>> records = compare([Parity(n=10, k=2)], ["exhaustive", "gaussian-elimination"], runs=3)
     >>> [record.status for record in records]
     ['solved', 'solved', 'solved', 'solved', 'solved', 'solved']

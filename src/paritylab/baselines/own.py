@@ -62,6 +62,7 @@ def learner(
         precision: the relative uncertainty that the search leaves.
         about: one line on what it does.
 
+    >>> from paritylab import Parity
     >>> @learner(limit=1000)
     ... def most_correlated(examples):
     ...     return np.argsort(-np.abs(examples.y @ examples.x))[: examples.k]

@@ -81,6 +81,7 @@ def _term(support: list[int], coefficient: float, low: float | None, high: float
 def identity(problem: AnyProblem) -> str:
     """A Problem as canonical JSON.
 
+    >>> from paritylab import Parity
     >>> identity(Parity(n=9, k=2)) == identity(Parity(n=9, support=(0, 1))) != identity(Parity(n=9, support=(0, 2)))
     True
     """
@@ -90,6 +91,7 @@ def identity(problem: AnyProblem) -> str:
 def details(problem: str) -> str:
     """What a Problem, as canonical JSON, is beside its n, k and noise; of a plain parity, nothing.
 
+    >>> from paritylab import Parity, Polynomial
     >>> details(identity(Parity(n=9, k=2, noise=0.1))), details(identity(Parity(n=9, support=(3, 4), sample=50)))
     ('', 'sample 50, support 3 4')
     >>> from paritylab import Polynomial

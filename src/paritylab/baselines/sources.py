@@ -86,6 +86,7 @@ class Queries:
 class Source:
     """The samples of one run of a Problem. Its first m examples are those that a network with ``sample=m`` trains on.
 
+    >>> from paritylab import Parity
     >>> source = Source(Parity(n=8, k=2), run=0, seed=0)
     >>> few, more = source.examples(5), source.examples(500)
     >>> few.x.shape, bool(np.all(few.x == more.x[:5]))
