@@ -29,9 +29,12 @@ ENGINES := tests/test_oracle_agreement.py
 test: $(READY)
 	$(FEWER) $(BIN)/python -m pytest -n $(WORKERS)
 
+test-slow: $(READY)
+	$(FEWER) $(BIN)/python -m pytest -n $(WORKERS) -m slow
+
 test-long: $(READY)
-	$(FEWER) $(BIN)/python -m pytest -n $(WORKERS) -m long $(addprefix --ignore=,$(ENGINES))
-	$(BIN)/python -m pytest -n $(WORKERS) -m long $(ENGINES)
+	$(FEWER) $(BIN)/python -m pytest -n $(WORKERS) -m "long and not slow" $(addprefix --ignore=,$(ENGINES))
+	$(BIN)/python -m pytest -n $(WORKERS) -m "long and not slow" $(ENGINES)
 
 # Faults of every kind for an hour; docs/explanation/reliability.md shows the counts.
 SECONDS ?= 3600

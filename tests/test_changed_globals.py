@@ -60,6 +60,7 @@ def test_after_a_change_the_numbers_are_those_of_a_fresh_process(tmp_path, monke
     changed_and_back("all", tmp_path, monkeypatch)
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("place", ["inputs", "network", "loss", "schedule"])
 def test_that_holds_in_every_place_and_for_curves(place, tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ import pytest
 
 import paritylab as pl
 from paritylab import engines
-from paritylab.engines import Job, lanes
+from paritylab.engines import Job, lanes, recorder
 from paritylab.engines import curves as module
 from paritylab.engines.curves import curves
 from paritylab.engines.starts import initial_params
@@ -135,7 +135,7 @@ def test_a_curve_of_the_native_engine_does_not_depend_on_threads_or_company():
 
 @pytest.mark.long
 def test_more_runs_than_slots_are_recorded_in_turns(monkeypatch):
-    monkeypatch.setattr(module, "default_slots", lambda program, runs: 2)
+    monkeypatch.setattr(recorder, "default_slots", lambda program, runs: 2)
     in_turns = curves(SMALL, 14, every=7, runs=(0, 1, 2), engine="jax", weights=True)
     monkeypatch.undo()
     at_once = curves(SMALL, 14, every=7, runs=(0, 1, 2), engine="jax", weights=True)

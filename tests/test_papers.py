@@ -65,6 +65,7 @@ def test_installing_it_is_all_it_takes(installed, tmp_path):
     assert verdicts == dict.fromkeys(IDS, "reproduced")
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_its_work_can_be_done_elsewhere(installed, tmp_path):
     planned = in_it(installed, "reproduce", "me2025.*", "--quick", "--json", "--export", "work.json", "--out", "new",
@@ -101,6 +102,7 @@ def test_a_folder_need_not_be_installed(capsys, tmp_path, monkeypatch):
     assert not IDS & set(registry())
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_its_computations_go_to_workers(tmp_path):
     done = run_apart("reproduce", "me2025.*", "--quick", "--json", "--workers", "2", "--papers", str(EXAMPLE / "src"),

@@ -39,6 +39,8 @@ def test_a_rate_falls_on_a_plateau_and_only_there():
     assert scales[1] == 1
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_a_line_search_has_the_loss_as_a_function():
     """Polyak's step and a backtracking search: the batch is the whole sample, so its loss never grows by much."""
     search = optax.chain(optax.sgd(1.0), optax.scale_by_backtracking_linesearch(max_backtracking_steps=20))

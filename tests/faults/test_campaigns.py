@@ -24,6 +24,7 @@ def test_a_campaign_ends_with_the_counts_of_an_undisturbed_one(scenario, bench: 
     assert outcome.records == campaigns.RUNS
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_work_for_another_machine_outlives_its_processes_and_they_do_not_outlive_it(bench: Bench, tmp_path: Path):
     outcome = campaigns.offload_cut_short(Random(2), tmp_path, bench)

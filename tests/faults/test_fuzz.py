@@ -139,6 +139,7 @@ def test_a_command_line_is_refused_in_one_line_or_does_what_it_says(furnished, t
     assert counts["ran"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_every_option_with_every_odd_value_is_refused_or_does_what_it_says(furnished, tmp_path):
     lines = list(single_faults())[:: 1 if SOAK else 150]

@@ -12,6 +12,7 @@ from faults.bench import Bench, Outcome
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_a_command_killed_twenty_times_ends_with_the_records_of_an_undisturbed_one(bench: Bench, tmp_path: Path):
     outcome, moments = Outcome(), Random(20)
