@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paritylab.baselines.targets import Term
+from paritylab.functions import fingerprints
+from paritylab.functions.finding import Offered
 from paritylab.setups.problems import AnyProblem
-from paritylab.setups.setup import encode
+from paritylab.setups.setup import decode, encode
+from paritylab.setups.words import problem_in_words
 from paritylab.storage.records import CENSORED, DIVERGED, SOLVED, Records
 
 if TYPE_CHECKING:
@@ -91,14 +94,17 @@ def identity(problem: AnyProblem) -> str:
 def details(problem: str) -> str:
     """What a Problem, as canonical JSON, is beside its n, k and noise; of a plain parity, nothing.
 
-    >>> from paritylab import Parity, Polynomial
+    >>> from paritylab import Parity, Polynomial, Problem
     >>> details(identity(Parity(n=9, k=2, noise=0.1))), details(identity(Parity(n=9, support=(3, 4), sample=50)))
     ('', 'sample 50, support 3 4')
-    >>> from paritylab import Polynomial
     >>> details(identity(Polynomial(9, terms=[(0.5, (0, 1)), (-1, (2,))])))
     'polynomial, terms 0.5:0,1 -1:2'
+    >>> details(identity(Problem(9, "majority:3", "biased:0.3")))
+    'table of 3 of 9 bits, biased(p 0.3)'
     """
     said = json.loads(problem) if problem else {}
+    if said.get("type") == "problem" and fingerprints.MARK not in problem:
+        return problem_in_words(decode(said, Offered([], fingerprints.fingerprint)))
     kind, support = said.pop("type", "parity"), said.pop("support", [])
     if terms := said.pop("terms", None):
         said["terms"] = " ".join(f"{c:g}:{','.join(map(str, T))}" for c, T in terms)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,11 +17,12 @@ Components = list[tuple[float, Component]]
 """Independent inputs, each with its probability."""
 
 
-class Law:
+class Law(ABC):
     """A law of inputs: a mixture of components in which inputs are independent, or copy one another."""
 
+    @abstractmethod
     def components(self, n: int) -> Components:
-        raise NotImplementedError
+        """Its components for n inputs."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,9 @@ class Sampler(Law):
 
     def __post_init__(self) -> None:
         require(callable(self.function), f"inputs must be a law or a function, not {self.function!r}")
+
+    def components(self, n: int) -> Components:
+        raise InvalidInput("a function of your own is no law that others could be made of")
 
 
 def probability(name: str, value: Any) -> float:

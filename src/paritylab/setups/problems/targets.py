@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,17 +27,17 @@ def positions(name: str, given: Any, n: int | None = None, ordered: bool = True)
     return found
 
 
-class Target:
+class Target(ABC):
     """A function of packed inputs."""
 
     @property
+    @abstractmethod
     def bits(self) -> tuple[int, ...]:
         """The positions it depends on."""
-        raise NotImplementedError
 
+    @abstractmethod
     def values(self, packed: Any, n: int) -> Any:
         """Its values at packed inputs (..., words)."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
