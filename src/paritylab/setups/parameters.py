@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 VERSION = 1
@@ -67,6 +67,18 @@ def flattened(setup: Mapping[str, Any]) -> dict[str, Value]:
         if isinstance(within := setup.get(part), Mapping):
             found.update(_part(part, within))
     return found
+
+
+def ordered(names: Iterable[str]) -> list[str]:
+    """Names of parameters as tables have them: those of the problem first.
+
+    >>> ordered(["mine", "width", "lr", "n", "network"])
+    ['n', 'network', 'width', 'lr', 'mine']
+    """
+    every = ("n", "k", "problem", *FIELDS["problem"], "network", *FIELDS["network"], "init", "loss", "optimiser",
+             *FIELDS["optimiser"], "batch", *FIELDS["protocol"])
+    place = {name: i for i, name in reversed(list(enumerate(every)))}
+    return sorted(names, key=lambda name: (place.get(name, len(every)), name))
 
 
 def name_of(part: str, field: str) -> str:

@@ -85,7 +85,8 @@ class Block:
         """The rows of some Setups, if few are asked for."""
         if wanted.setup_ids is None or len(wanted.setup_ids) > FEW:
             return self.frame
-        bounds = pl.col("setup_id").is_between(min(wanted.setup_ids, default=""), max(wanted.setup_ids, default=""))
+        ends = (pl.lit(end(wanted.setup_ids, default="")) for end in (min, max))
+        bounds = pl.col("setup_id").is_between(*ends)
         return self.frame.filter(bounds & pl.col("setup_id").is_in(list(wanted.setup_ids)))
 
 

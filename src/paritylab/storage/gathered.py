@@ -107,7 +107,11 @@ class Gathered:
 
     def rows(self, *names: str) -> pl.DataFrame:
         """One row for each record, with these columns of its series (those of its key unless said) in front."""
-        return self.series.select(*(names or KEY))[self.places()].hstack(self.records)
+        whose = self.series.select(*(names or KEY))
+        if whose.height == 1:
+            return self.records.select(*(pl.lit(value, whose.schema[name]).alias(name)
+                                         for name, value in whose.row(0, named=True).items()), pl.all())
+        return whose[self.places()].hstack(self.records)
 
     def only(self, wanted: Wanted) -> Gathered:
         """What is asked for."""

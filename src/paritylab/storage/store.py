@@ -279,9 +279,10 @@ class Store:
         for setup_id, text in self.texts().items():
             yield setup_id, json.loads(text)
 
-    def texts(self) -> dict[str, str]:
-        """The canonical JSON of every Setup, by id."""
-        return dict(self._table().select("setup_id", "json").sort("setup_id").collect().iter_rows())
+    def texts(self, setup_ids: Collection[str] | None = None) -> dict[str, str]:
+        """The canonical JSON of every Setup, or of some, by id."""
+        some = Wanted(setup_ids).where
+        return dict(self._table().select("setup_id", "json").filter(some).sort("setup_id").collect().iter_rows())
 
     def _table(self) -> pl.LazyFrame:
         old = {each: text for each in self._old.ids() if (text := self._old.text(each)) is not None}
