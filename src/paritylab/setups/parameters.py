@@ -7,6 +7,7 @@ in front: ``noise`` is that of labels, ``optimiser_noise`` that of gradients.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -81,6 +82,7 @@ def ordered(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: (place.get(name, len(every)), name))
 
 
+@functools.cache
 def name_of(part: str, field: str) -> str:
     """What a field of a part of a Setup is called."""
     if OWNER.get(field, part) == part and field not in OTHERS - {part}:
