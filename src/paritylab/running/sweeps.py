@@ -195,8 +195,7 @@ def sweep(
     for each, have in zip(work, known, strict=True):
         if each.failure is not None and len(work) > 1:
             warnings.warn(each.failure, CellFailed, stacklevel=2)
-        records = Records.concatenate([have, *each.parts])
-        ordered = records.take(np.argsort(records.run))
+        ordered = _ordered(Records.concatenate([have, *each.parts])) if each.parts else have  # the store sorts
         results.append(Result(each.job.setup, each.label, seed, ordered, seconds, len(have), each.failure))
     if len(results) == 1 and results[0].failure:
         raise CellFailed(results[0].failure)
@@ -295,6 +294,10 @@ def _completest(
         done = (each for each in engines if len(found.get((setup.id, each, seed), ())) == runs)
         best.append(next(done, label))
     return best
+
+
+def _ordered(records: Records) -> Records:
+    return records.take(np.argsort(records.run))
 
 
 def _groups(jobs: Sequence[engines.Job], chosen: Sequence[str], here: bool) -> Iterable[list[int]]:

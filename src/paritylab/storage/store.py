@@ -203,7 +203,7 @@ class Store:
         for setup_id in self._old.ids():
             if wanted.setup_ids is None or setup_id in wanted.setup_ids:
                 for path, part, _ in self._old.blocks(setup_id, wanted):
-                    yield path, part
+                    yield path, Gathered(part.series, part.records.select(*RECORD))
         for file, block in self._asked(wanted):
             yield file.path, block.gather(wanted)
 
