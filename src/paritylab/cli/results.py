@@ -140,7 +140,7 @@ def chosen(table: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     for name in names:
         if name not in table.columns:
             raise unknown("column", name, table.columns)
-    return table.select(dict.fromkeys(names))
+    return table.select(*dict.fromkeys(names))
 
 
 def write_parquet(table: pl.DataFrame, path: Path) -> None:

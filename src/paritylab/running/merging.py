@@ -106,7 +106,11 @@ def _add(store: Store, theirs: list[Series], done: Merged) -> None:
     known = store.find({series[0] for series in theirs}) if theirs else {}
     new: list[Series] = []
     for setup_id, text, engine, seed, records in theirs:
-        ours = known.get((setup_id, engine, seed), Records.empty())
+        ours = known.get((setup_id, engine, seed))
+        if ours is None:
+            new.append((setup_id, text, engine, seed, records))
+            known[setup_id, engine, seed] = records.take(np.argsort(records.run))
+            continue
         both = np.isin(records.run, ours.run)
         if not both.all():
             new.append((setup_id, text, engine, seed, records.take(~both)))

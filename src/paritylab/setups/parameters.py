@@ -44,7 +44,7 @@ LATE: dict[str, dict[str, Any]] = {
     "sgd": {"clip": None, "momentum": 0, "nesterov": False},
     "adam": {"clip": None, "weight_decay": 0, "decay_form": "coupled"},
     "rmsprop": {"clip": None, "weight_decay": 0, "decay_form": "coupled"},
-    "sign-sgd": {"clip": None, "weight_decay": 0, "decay_form": "coupled", "b1": None, "b2": None},
+    "sign-sgd": {"clip": None, "weight_decay": 0, "decay_form": "coupled", "b1": 0, "b2": 0},
     "optax": {"clip": None, "weight_decay": 0, "decay_form": "coupled"},
 }
 """What a part of each type has where its JSON does not say: fields that came later, with the value of before."""

@@ -19,7 +19,6 @@ from paritylab.statistics.percentiles import (
     order,
     percentile,
     position,
-    stats,
     tail_of,
     time_at,
 )
@@ -79,6 +78,8 @@ def power_law_fit(x: ArrayLike, y: ArrayLike, level: float = 0.95) -> ScalingFit
     ('3.0 x^2.00', True)
     """
     abscissa, ordinate = _checked_points(x, y)
+    from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
+
     quantile = stats.t.ppf(1 - tail_of(level), len(abscissa) - 2)
 
     def fit(form: Literal["power", "exponential"]) -> Law:

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from paritylab.statistics.fractions import share_interval
-from paritylab.statistics.percentiles import check_percentile, interpolate, percentiles, position, stats, tail_of
+from paritylab.statistics.percentiles import check_percentile, interpolate, percentiles, position, ranks
 from paritylab.storage.gathered import Gathered, as_arrays
 from paritylab.storage.records import CENSORED, SOLVED, STATUSES
 
@@ -102,7 +102,6 @@ def _percentile(
     times: np.ndarray, starts: np.ndarray, runs: np.ndarray, q: float, level: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """As ``percentile_of`` and ``percentile_interval_of``, for samples that each have one horizon."""
-    tail = tail_of(level)
     value, low, high = (np.empty(len(runs)) for _ in range(3))
     order = np.argsort(runs, kind="stable")
     sizes, cuts = np.unique(runs[order], return_index=True)
@@ -110,8 +109,7 @@ def _percentile(
         at = starts[mine]
         index, fraction = position(size, q)
         value[mine] = interpolate(times[at + index], times[at + min(index + 1, size - 1)], fraction)
-        fewest, most = stats.binom.ppf([tail, 1 - tail], size, q / 100)
-        first, last = int(fewest), int(most) + 1
+        first, last = ranks(size, q, level)
         low[mine] = times[at + first - 1] if first > 0 else 0.0
         high[mine] = times[at + last - 1] if last <= size else np.inf
     return value, np.minimum(low, value), np.maximum(high, value)
