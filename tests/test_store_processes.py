@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 from blocks import SETUP, block, filled, same
 
-from paritylab.storage import files
-from paritylab.storage import shelf
+from paritylab.storage import files, shelf
 from paritylab.storage.store import Store
 
 

@@ -19,6 +19,7 @@ from paritylab.progress import Bar, duration
 from paritylab.running import crews
 from paritylab.running.cost import RATE, step_flops
 from paritylab.running.interfaces import RecordStore, Trainer, check_store
+from paritylab.running.results import Results
 from paritylab.setups.problems import AnyProblem
 from paritylab.setups.setup import Learner, Protocol, Setup
 from paritylab.storage.records import SOLVED, Records
@@ -88,7 +89,7 @@ class Result:
 
     def to_frame(self) -> DataFrame:
         """The Records as a Polars frame, one row for each run; ``t_c`` is null where a run was not solved."""
-        from paritylab.storage.store import to_frame
+        from paritylab.storage.gathered import to_frame
 
         return to_frame(self.records)
 
@@ -134,11 +135,12 @@ def sweep(
     store: RecordStore | None = None,
     progress: bool | None = None,
     any_engine: bool = False,
-) -> list[Result]:
+) -> Results:
     """Measure several Setups; those with one program (say, a grid of learning rates) train together.
 
     Args:
-        setups: what to measure; Results come back in this order.
+        setups: what to measure, such as ``pl.grid(...)``; Results come back in this order, and ``to_frame()`` is a
+            table of them.
         runs: how many runs of each, or their numbers.
         seed: the root of all random numbers.
         engine: ``auto``, ``jax``, ``lanes`` or ``warps``.
@@ -191,7 +193,7 @@ def sweep(
     seconds = time.perf_counter() - start
     if store is not None and any(each.parts for each in work):
         store.compact()
-    results: list[Result] = []
+    results = Results()
     for each, have in zip(work, known, strict=True):
         if each.failure is not None and len(work) > 1:
             warnings.warn(each.failure, CellFailed, stacklevel=2)
