@@ -126,7 +126,7 @@ def many(options: argparse.Namespace, table: list[dict[str, Any]], folder: Path)
         store = filled(out / "store", every, runs)
     with timed("compaction", table):
         store.compact()
-    files = [path for path in (out / "store").rglob("*.parquet")]
+    files = list((out / "store").rglob("*.parquet"))
     print(f"{len(files)} files, {sum(path.stat().st_size for path in files) / 1e6:.1f} MB")
     for name, arguments in {
         "results, the 10 fastest": ["--sort", "median", "--limit", "10"],

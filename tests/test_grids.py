@@ -46,7 +46,7 @@ def test_parts_may_vary_and_learners_be_given():
     ("values", "why"),
     [
         ({"widht": 3}, "did you mean 'width'?"), ({"n": 8, "k": 2, "lr": []}, "lr has no values"),
-        ({"n": 8, "k": 2, "network": pl.PolyNet(2), "width": 3}, "cannot be given"), ({"n": 8}, "cannot be given"),
+        ({"n": 8, "k": 2, "network": pl.PolyNet(2), "width": 3}, "cannot be given"), ({"n": 8}, "needs k"),
         ({"n": 8, "k": 2, "batch": 0}, "at least 1"), ({"n": range(10**6), "k": 2, "lr": [0.1] * 10**4}, "this grid"),
     ],
 )

@@ -111,8 +111,8 @@ def test_what_cannot_be_trusted_stays_where_it_is(root):
     damaged, setup = next(root.glob("*/jax-7-*.parquet")), next(root.glob("067c*/setup.json"))
     for path in (damaged, setup):
         path.write_bytes(path.read_bytes()[:-1])
+    store = Store(root)
     with pytest.warns(StoreWarning, match="is damaged") as caught:
-        store = Store(root)
         store.compact()
     assert {path for path in (damaged, setup) for each in caught if str(path) in str(each.message)} == {damaged, setup}
     assert {path for path in root.rglob("*") if path.is_file() and path.parent.name not in ("blocks", "setups")} == {

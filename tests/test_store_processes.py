@@ -86,7 +86,8 @@ def test_a_listing_that_misses_blocks_during_a_compaction_does_not_lose_them(tmp
     store, _ = filled(tmp_path, 0, 10)
     listings, listing = iter([[]]), shelf.listing  # what the first listing finds
     empty = tmp_path / "blocks"
-    monkeypatch.setattr(shelf, "listing", lambda folder: next(listings, listing(folder)) if folder == empty else listing(folder))
+    monkeypatch.setattr(shelf, "listing", lambda folder: next(listings, listing(folder)) if folder == empty
+                        else listing(folder))
     assert same(store.records("abc", "jax", 0), block(0, 20))
 
 

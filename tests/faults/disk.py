@@ -187,7 +187,7 @@ def _made_again(path: Path, why: str, folder: Path, bench: Bench, outcome: Outco
 
 
 def damaged_setup(moments: Random, folder: Path, bench: Bench) -> Outcome:
-    """The file with the Setups cut short, flipped or gone: it is reported where it is read, and they are written anew."""
+    """The file with the Setups cut short, flipped or gone: it is reported, left alone, and they are written anew."""
     outcome = Outcome(faults=1)
     for path in filled(folder, bench, moments)[1:]:
         path.unlink()  # so that there is something to add
@@ -221,8 +221,9 @@ def old_store(moments: Random, folder: Path, bench: Bench) -> Outcome:
     for runs in np.split(np.arange(RUNS), edges)[:-1]:
         write_old(folder / "store", SETUP, ENGINE, 0, bench.undisturbed.take(runs))
     for _ in range(3):
-        strike = STRIKE.format(call=moments.choice(["fsync", "replace", "unlink", "rmdir"]), count=moments.randint(1, 6),
-                               before=moments.random() < 0.5, number=int(signal.SIGKILL), kill="kill")
+        call = moments.choice(["fsync", "replace", "unlink", "rmdir"])
+        strike = STRIKE.format(call=call, count=moments.randint(1, 6), before=moments.random() < 0.5,
+                               number=int(signal.SIGKILL), kill="kill")
         child = bench.start(folder, first=strike)
         status = child.wait()
         outcome.faults += status == -signal.SIGKILL

@@ -27,8 +27,8 @@ def add(commands: Any) -> None:
         help="ask the store: filters, groups, percentiles, tables",
         description="One line for each Setup, engine and seed in the store under --out; with --group, for each group of"
         " them; with --records, for each run. Columns are the Setup's parameters (n, k, width, lr, loss, ...) and"
-        " statistics (runs, solved, median, median_low, ...). Runs that stopped with a stage of a race count as censored"
-        " there.",
+        " statistics (runs, solved, median, median_low, ...). Runs that stopped with a stage of a race count as"
+        " censored there.",
     )
     parser.add_argument("--where", default="", metavar="CONDITION",
                         help="only what this holds of, such as 'n == 30 and lr >= 0.1'")
@@ -121,7 +121,8 @@ def records(store: Store, options: argparse.Namespace) -> pl.DataFrame:
     for name in names - {*rows.columns, *about.columns}:
         raise unknown("column", name, [*rows.columns, *about.columns])
     more = [name for name in about.columns if name in names and name not in rows.columns]
-    rows = rows.join(about.select("setup_id", *more), on="setup_id", how="left", maintain_order="left") if more else rows
+    if more:
+        rows = rows.join(about.select("setup_id", *more), on="setup_id", how="left", maintain_order="left")
     rows = rows.filter([each.expression for each in late]) if late else rows
     if options.sort:
         rows = rows.sort(options.sort, descending=options.descending, nulls_last=True, maintain_order=True)

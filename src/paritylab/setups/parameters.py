@@ -17,8 +17,8 @@ VERSION = 1
 """Of these names; tables that were written with others are made again from the Setups' JSON."""
 
 FIELDS = {
-    "problem": ("n", "k", "support", "noise", "sample", "replacement", "inputs", "short_last", "terms", "leak", "target",
-                "scale", "stages", "evaluation", "x", "y", "eval_x", "eval_y"),
+    "problem": ("n", "k", "support", "noise", "sample", "replacement", "inputs", "short_last", "terms", "leak",
+                "target", "scale", "stages", "evaluation", "x", "y", "eval_x", "eval_y"),
     "learner": ("network", "init", "loss", "optimiser", "batch"),
     "protocol": ("max_steps", "eval_every", "eval_size", "threshold", "consecutive", "fresh", "within", "until_loss"),
     "network": ("width", "activation", "output_bias", "bias", "degree", "d_emb", "d_attn", "heads", "d_mlp", "make",
@@ -31,7 +31,8 @@ OWNER = {name: part for part, names in FIELDS.items() for name in names}
 
 OTHERS = frozenset({
     "setup_id", "family", "json", "engine", "seed", "run", "status", "t_c", "steps", "accuracy", "origin", "runs",
-    "solved", "censored", "diverged", "solved_fraction", "p10", "median", "p90", "fastest", "min_horizon", "max_horizon",
+    "solved", "censored", "diverged", "solved_fraction", "p10", "median", "p90", "fastest", "min_horizon",
+    "max_horizon",
     *FIELDS,
 })
 """Names that tables of records and of summaries need themselves."""

@@ -14,8 +14,8 @@ from paritylab.storage import status
 if TYPE_CHECKING:
     import polars as pl
 
+    from paritylab.storage.gathered import Key
     from paritylab.storage.store import Store
-
 
 COLUMNS = ("setup_id", "n", "k", "network", "batch", "lr", "engine", "seed", "runs", "solved", "censored", "diverged",
            "solved_fraction", "p10", "p10_low", "p10_high", "median", "median_low", "median_high", "p90", "p90_low",
@@ -65,13 +65,14 @@ def going_on(out: Path) -> dict[str, list[Any]]:
     return {"sweeps": found, "notes": seen.notes}
 
 
-def _known(store: Store, jobs: list[dict[str, Any]], first: int, runs: int) -> dict[tuple[str, str, int], dict[str, Any]]:
+def _known(store: Store, jobs: list[dict[str, Any]], first: int, runs: int) -> dict[Key, dict[str, Any]]:
     """What the stored records of jobs with these runs say so far."""
     from paritylab.statistics.tables import summaries as summarised
     from paritylab.storage.gathered import Wanted
 
     mine = [job for job in jobs if (job["first"], job["runs"]) == (first, runs)]
-    wanted = Wanted({job["setup_id"] for job in mine}, {job["engine"] for job in mine}, None, range(first, first + runs))
+    ids, engines = ({job[name] for job in mine} for name in ("setup_id", "engine"))
+    wanted = Wanted(ids, engines, None, range(first, first + runs))
     return {(row["setup_id"], row["engine"], row["seed"]): row for row in plain(summarised(store.gather(wanted)))}
 
 

@@ -12,7 +12,8 @@ import polars as pl
 
 from paritylab.errors import InvalidInput, require, unknown
 
-ALLOWED = "columns, numbers, texts in quotes, None, True and False with == != < <= > >= in, not in, and, or, not and brackets"
+ALLOWED = ("columns, numbers, texts in quotes, None, True and False with == != < <= > >= in, not in, and, or, not"
+           " and brackets")
 LONGEST = 2000
 
 _COMPARE: dict[type[ast.cmpop], Any] = {
@@ -43,7 +44,7 @@ class _Value:
 def conditions(text: str, schema: Mapping[str, pl.DataType]) -> list[Condition]:
     """The conditions in a text, which must all hold of rows with these columns.
 
-    A row that does not have a column's value (its problem has no ``k``, say) fails every condition on it but ``== None``.
+    A row that has no value there (its problem has no ``k``, say) fails every condition on a column but ``== None``.
 
     >>> table = pl.DataFrame({"n": [20, 30, 30], "lr": [0.1, 0.01, 1.0], "loss": ["hinge", "hinge", None]})
     >>> (both,) = conditions("n == 30 or lr in (0.1, 3)", table.schema)
@@ -90,7 +91,7 @@ def _truth(node: ast.expr, schema: Mapping[str, pl.DataType]) -> pl.Expr:
         return pl.all_horizontal([_compared(left, op, right, schema)
                                   for left, op, right in zip(sides, node.ops, sides[1:], strict=False)])
     value = _value(node, schema)
-    require(value.kind == "truth value", f"{value.text} is a {value.kind}: compare it with one, as in {value.text} == ...")
+    require(value.kind == "truth value", f"{value.text} is a {value.kind}: compare it, as in {value.text} == ...")
     return value.expression
 
 
@@ -108,7 +109,8 @@ def _compared(left: ast.expr, op: ast.cmpop, right: ast.expr, schema: Mapping[st
         return other.expression.is_null() if isinstance(op, (ast.Eq, ast.Is)) else other.expression.is_not_null()
     if type(op) not in _COMPARE:
         raise _refused(left, "'is' is for None")
-    require(ours.kind == theirs.kind, f"{ours.text} is a {ours.kind} and {theirs.text} a {theirs.kind}: they cannot be compared")
+    require(ours.kind == theirs.kind,
+            f"{ours.text} is a {ours.kind} and {theirs.text} a {theirs.kind}: they cannot be compared")
     return _COMPARE[type(op)](ours.expression, theirs.expression)
 
 

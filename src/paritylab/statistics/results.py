@@ -56,7 +56,8 @@ def answer(
 
     Args:
         store: where the records are.
-        where: conditions on parameters and statistics (:func:`paritylab.statistics.filters.conditions`), one or several.
+        where: conditions on parameters and statistics (:func:`paritylab.statistics.filters.conditions`), one or
+            several.
         setup: the beginning of a Setup's id.
         engine: only this engine's records.
         seed: only this seed.

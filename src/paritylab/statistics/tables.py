@@ -1,8 +1,8 @@
 """Summaries of many samples at once: the numbers of :func:`paritylab.statistics.summary`, to the last digit.
 
 Where all runs of a sample have one horizon, which order statistics its percentiles and their intervals are depends on
-the number of runs alone. So the times of all samples are sorted at once, and the same places read off all samples of one
-size. Samples whose horizons differ are summarised one by one.
+the number of runs alone. So the times of all samples are sorted at once, and the same places read off all samples of
+one size. Samples whose horizons differ are summarised one by one.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def summaries(gathered: Gathered, qs: Sequence[float] = PERCENTILES, level: floa
         columns |= _columns(runs, status, t_c, steps, qs, level)
     else:
         names = [name for q in qs for name in _names(percentile_name(q))]
-        columns |= dict.fromkeys([*STATUSES, *_names("solved_fraction")], []) | dict.fromkeys([*names, "fastest"], [])
-        columns |= {"min_horizon": [], "max_horizon": []}
+        every = (*STATUSES, *_names("solved_fraction"), *names, "fastest", "min_horizon", "max_horizon")
+        columns |= dict.fromkeys(every, runs)
     whole = ("runs", *STATUSES, "min_horizon", "max_horizon")
     kinds = {name: pl.Int64() if name in whole else pl.Float64() for name in columns}
     return gathered.series.drop("count").hstack(pl.DataFrame(columns, schema=kinds))

@@ -4,8 +4,9 @@
 setups/<how many>-<digest>.parquet
 ```
 
-The JSON is what counts. The other columns are made from it when it is written, so that whoever asks for Setups with some
-parameters, also with other tools, need not read it; where a later version names them otherwise, they are made again.
+The JSON is what counts. The other columns are made from it when it is written, so that whoever asks for Setups with
+some parameters, also with other tools, need not read it; where a later version names them otherwise, they are made
+again.
 """
 
 from __future__ import annotations
@@ -60,9 +61,8 @@ class Catalogue:
         """See that these Setups are there, each under its own id."""
         known = self.ids()
         for setup_id in texts:
-            if setup_id in known and not _is_hash(setup_id):
-                if self.text(setup_id) != texts[setup_id]:
-                    raise StoreConflict(f"the Setup {setup_id} in {self.shelf.folder} differs from the one to be added")
+            if setup_id in known and not _is_hash(setup_id) and self.text(setup_id) != texts[setup_id]:
+                raise StoreConflict(f"the Setup {setup_id} in {self.shelf.folder} differs from the one to be added")
         new = {setup_id: text for setup_id, text in texts.items() if setup_id not in known}
         for setup_id, text in new.items():
             require(may_be(setup_id, text), f"the id {setup_id} is not that of the Setup to be added")
@@ -92,7 +92,8 @@ class Catalogue:
 def tabulated(texts: Mapping[str, str]) -> pl.DataFrame:
     """Setups in JSON as a table."""
     setups = [json_object(text) for text in texts.values()]
-    first = {"setup_id": list(texts), "family": [parameters.family(setup) for setup in setups], "json": list(texts.values())}
+    families = [parameters.family(setup) for setup in setups]
+    first = {"setup_id": list(texts), "family": families, "json": list(texts.values())}
     rows = [parameters.flattened(setup) for setup in setups]
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {name: column([row.get(name) for row in rows], name) for name in names}
@@ -120,8 +121,8 @@ def column(values: list[Any], name: str) -> pl.Series:
         return pl.Series(name, [None if value is None else float(value) for value in values], pl.Float64())
     if kinds <= {bool}:
         return pl.Series(name, values, pl.Boolean())
-    return pl.Series(name, [value if value is None or isinstance(value, str) else json.dumps(value) for value in values],
-                     pl.String())
+    texts = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+    return pl.Series(name, texts, pl.String())
 
 
 def _united(tables: list[pl.LazyFrame]) -> pl.LazyFrame:

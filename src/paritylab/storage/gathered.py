@@ -1,4 +1,4 @@
-"""Records of many series at once: whose they are in one table, and all of them, one series after the other, in another."""
+"""Records of many series at once: whose they are in one table; all of them, series after series, in another."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def merged(parts: Sequence[Gathered]) -> Gathered:
     parts = [part for part in parts if part.series.height]
     if not parts:
         return Gathered.empty()
-    series, records = (pl.concat(frames) for frames in ((part.series for part in parts), (part.records for part in parts)))
+    series, records = pl.concat([part.series for part in parts]), pl.concat([part.records for part in parts])
     keys = series.select(*KEY).unique().sort(*KEY)
     alone = keys.height == 1
     if alone:
@@ -194,5 +194,6 @@ def to_frame(records: Records) -> pl.DataFrame:
 
 def as_arrays(frame: pl.DataFrame) -> list[np.ndarray]:
     """The columns of Records."""
-    plain = frame.select(*COLUMNS).with_columns(pl.col("t_c").fill_null(-1), pl.col("status").to_physical().cast(pl.Int8))
+    status = pl.col("status").to_physical().cast(pl.Int8)
+    plain = frame.select(*COLUMNS).with_columns(pl.col("t_c").fill_null(-1), status)
     return [plain[name].to_numpy() for name in COLUMNS]

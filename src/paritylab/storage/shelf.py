@@ -1,9 +1,9 @@
 """A shelf: a folder of files that never change, each whole or not there, known by the digest in its name.
 
-Any number of processes write and tidy one shelf without a lock. A file is deleted only by a process that has put another
-one there with all that is in it, and whose name depends on the names of those it replaces. So the files that ever held
-some record are ordered by who replaced whom, without a circle, and the last one written is never deleted: nothing is
-lost, whoever is killed when, and whoever is slow. What is in two files is there once for readers.
+Any number of processes write and tidy one shelf without a lock. A file is deleted only by a process that has put
+another one there with all that is in it, and whose name depends on the names of those it replaces. So the files that
+ever held some record are ordered by who replaced whom, without a circle, and the last one written is never deleted:
+nothing is lost, whoever is killed when, and whoever is slow. What is in two files is there once for readers.
 """
 
 from __future__ import annotations

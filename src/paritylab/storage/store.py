@@ -1,15 +1,15 @@
 """The Store: Records on disk, kept for good.
 
 ```
-<root>/setups/<how many>-<digest>.parquet                                  Setups, as canonical JSON, with their parameters
-<root>/blocks/<setup id>-<engine>-<seed>-<first run>-<digest>.parquet      a block of Records of one series
-<root>/blocks/many-<rows>-<digest>.parquet                                 a block of Records of several
+<root>/setups/<how many>-<digest>.parquet                                Setups, as JSON, with their parameters
+<root>/blocks/<setup id>-<engine>-<seed>-<first run>-<digest>.parquet    a block of Records of one series
+<root>/blocks/many-<rows>-<digest>.parquet                               a block of Records of several
 ```
 
 A file is written once, completely (to a temporary file that is then renamed), and never changed. Its name carries a
-digest of its bytes that every read verifies: Parquet readers, Polars among them, do not notice flipped bits. A file that
-cannot be trusted is reported as a :class:`StoreWarning` and left alone, and its runs count as absent. What it costs to
-write, to find and to read depends on records and bytes, not on how many Setups they belong to
+digest of its bytes that every read verifies: Parquet readers, Polars among them, do not notice flipped bits. A file
+that cannot be trusted is reported as a :class:`StoreWarning` and left alone, and its runs count as absent. What it
+costs to write, to find and to read depends on records and bytes, not on how many Setups they belong to
 (docs/explanation/store.md).
 """
 
@@ -39,6 +39,7 @@ from paritylab.storage.records import Records
 from paritylab.storage.shelf import SMALL, File, Shelf, StoreConflict, explained, lineage, tidied
 from paritylab.storage.shelf import StoreError as StoreError
 
+ALL = Wanted()
 FOLDERS = frozenset({"blocks", "setups"})
 Series = tuple[str, str, str, int, Records]
 """A Setup's id and JSON, an engine, a seed, and Records."""
@@ -97,7 +98,7 @@ class Store:
         try:
             block = merged([Gathered(rows, frame.with_columns(origin=pl.lit(made)))])
         except Differ as error:
-            raise InvalidInput(f"run {error.run} of {' '.join(map(str, error.key))} has two different records") from error
+            raise InvalidInput(f"run {error.run} of {error.key[0]} has two different records") from error
         texts = {part[0]: part[1] for part in parts}
         with explained("write to", self.root):
             self._keep(texts)
@@ -185,7 +186,7 @@ class Store:
 
     # --- reading --------------------------------------------------------------------------------------------------
 
-    def gather(self, wanted: Wanted = Wanted()) -> Gathered:
+    def gather(self, wanted: Wanted = ALL) -> Gathered:
         """What is asked for of all series at once, each run once, sorted by series and run."""
         while True:
             try:
@@ -237,10 +238,10 @@ class Store:
         wanted = Wanted({setup_id})
         while True:
             try:
-                old = [part.series for found in [self._old.ids()] if setup_id in found
-                       for _, part, _ in self._old.blocks(setup_id, wanted)]
-                return sorted({(engine, seed) for part in [*old, *(block.keys(wanted) for _, block in self._asked(wanted))]
-                               for engine, seed in part.select("engine", "seed").iter_rows()})
+                folders = [setup_id] if setup_id in self._old.ids() else []
+                parts = [part.series for each in folders for _, part, _ in self._old.blocks(each, wanted)]
+                parts += [block.keys(wanted) for _, block in self._asked(wanted)]
+                return sorted({row for part in parts for row in part.select("engine", "seed").iter_rows()})
             except FileNotFoundError:
                 continue
 
