@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import paritylab as pl
-from paritylab import plots, statistics
+from paritylab import plots
 from paritylab.errors import InvalidInput
 from paritylab.setups.parameters import flattened
+from paritylab.statistics.results import answer
 
 
 def test_every_combination_comes_once_the_last_name_fastest():
@@ -68,7 +69,7 @@ def test_a_sweep_is_a_table_and_a_figure(tmp_path):
     assert rows.height == 20
     assert {"learner_loss", "loss", "lr", "run"} <= set(rows.columns)
     assert table.drop("solved_fraction").equals(
-        statistics.results.answer(pl.Store(tmp_path)).join(table.select("setup_id"), on="setup_id", how="right")
+        answer(pl.Store(tmp_path)).join(table.select("setup_id"), on="setup_id", how="right")
         .select(table.columns).drop("solved_fraction"))
     figure = plots.lines(table, "lr", "max_horizon", by="width")
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["width = 4", "width = 8"]

@@ -120,11 +120,14 @@ def test_compaction_killed_before_any_deletion_loses_nothing(tmp_path, monkeypat
 def test_temporary_files_are_ignored_and_removed_when_an_hour_old(tmp_path):
     store, (path,) = filled(tmp_path, 0)
     fresh, stale = path.with_name(".fresh.tmp"), path.with_name(".stale.tmp")
-    for file in (fresh, stale):
+    setups = tmp_path / "setups" / ".stale.tmp"
+    for file in (fresh, stale, setups):
         file.write_bytes(b"half a block")
     past = time.time() - files.STALE_SECONDS - 1
-    os.utime(stale, (past, past))
+    for file in (stale, setups):
+        os.utime(file, (past, past))
     assert same(store.records("abc", "jax", 0), block(0))
     store.append("abc", SETUP, "jax", 0, block(10))
     assert fresh.exists()
     assert not stale.exists()
+    assert not setups.exists()

@@ -13,7 +13,6 @@ unsolved for good, ``inf``. A censored run is unsolved up to the step at which i
 """
 
 from paritylab.aliases import Interval as Interval
-from paritylab.statistics import results as results
 from paritylab.statistics.fractions import Comparison as Comparison
 from paritylab.statistics.fractions import Survival as Survival
 from paritylab.statistics.fractions import compare as compare

@@ -32,6 +32,7 @@ from paritylab.progress import Bar
 from paritylab.storage import blocks
 from paritylab.storage.blocks import Block, origin, origin_id, series_of
 from paritylab.storage.catalogue import Catalogue, tabulated
+from paritylab.storage.files import remove_stale
 from paritylab.storage.gathered import KEY, RECORD, Differ, Gathered, Key, Wanted, as_arrays, merged
 from paritylab.storage.gathered import to_frame as to_frame
 from paritylab.storage.legacy import Legacy
@@ -102,7 +103,9 @@ class Store:
         texts = {part[0]: part[1] for part in parts}
         with explained("write to", self.root):
             self._keep(texts)
-            return self._blocks.write(*blocks.to_bytes(block, {made: origin()}))
+            written = self._blocks.write(*blocks.to_bytes(block, {made: origin()}))
+        remove_stale(written, self._setups.shelf.folder)
+        return written
 
     def _keep(self, texts: dict[str, str]) -> None:
         """See that the catalogue has these Setups."""
