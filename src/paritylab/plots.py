@@ -280,9 +280,9 @@ def lines(
         require(part[x].n_unique() == part.height,
                 f"several rows have one {x}{'' if by is None else f' and {by}'}: choose some, or group them before")
         ordered = part.sort(x)
-        ends = [ordered[f"{y}_{end}"] if f"{y}_{end}" in table.columns else None for end in ("low", "high")]
-        curves[y if by is None else f"{by} = {_shown(value)}"] = Series(
-            *(None if column is None else column.cast(float).to_numpy() for column in (ordered[x], ordered[y], *ends)))
+        names = [name for name in (x, y, f"{y}_low", f"{y}_high") if name in table.columns]
+        columns = [ordered[name].cast(float).to_numpy() for name in names]
+        curves[y if by is None else f"{by} = {_shown(value)}"] = Series(*columns)
     return scaling_plot(curves, xlabel or x, ylabel or y, log=_log(table, x, y) if log is None else log, title=title)
 
 

@@ -321,7 +321,8 @@ class _Ledger:
                 for engine, each in every.items()}
 
     def extend(self, parts: Sequence[tuple[str, str, str, int, Records]]) -> None:
-        setup, kept = self._entry.setup, []
+        setup = self._entry.setup
+        kept: list[tuple[str, str, str, int, Records]] = []
         for setup_id, text, engine, seed, records in parts:
             self.trained.update(records.run.tolist())
             stopped = (records.status == CENSORED) & (records.steps < setup.protocol.max_steps)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +20,7 @@ from paritylab.running.cost import RATE, step_flops
 from paritylab.running.interfaces import RecordStore, Trainer, check_store
 from paritylab.running.results import Results
 from paritylab.setups.problems import AnyProblem
-from paritylab.setups.setup import Learner, Protocol, Setup
+from paritylab.setups.setup import Learner, Protocol, Setup, encode
 from paritylab.storage.records import SOLVED, Records
 from paritylab.storage.status import Announcement
 
@@ -278,8 +277,12 @@ def _failure(setup: Setup) -> str | None:
 
 
 def _told(job: engines.Job, engine: str, runs: range) -> dict[str, Any]:
-    """A job for those who look on."""
-    return {"setup_id": job.setup.id, "setup": json.loads(job.setup.to_json()), "engine": engine, "seed": job.seed,
+    """A job for those who look on, with what they are shown of its Setup."""
+    problem, learner = job.setup.problem, job.setup.learner
+    network, lr = encode(learner.network), encode(learner.optimiser.lr)
+    shown = {"problem": {"n": problem.n, "k": encode(getattr(problem, "k", None))},
+             "learner": {"network": network, "batch": learner.batch, "optimiser": {"lr": lr}}}
+    return {"setup_id": job.setup.id, "setup": shown, "engine": engine, "seed": job.seed,
             "first": min(runs[:1], default=0), "runs": len(runs), "known": len(runs) - len(job.runs)}
 
 
@@ -363,7 +366,7 @@ def _train(
             counter.show(now)
             if now - flushed > FLUSH_SECONDS or waiting > FLUSH_RECORDS:
                 flush()
-                counter.announcement.tell()
+                counter.announcement.tell(now=False)
                 flushed, waiting, flushes = now, 0, flushes + 1
                 if store is not None and flushes % FLUSHES == 0:
                     store.compact()

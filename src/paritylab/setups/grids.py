@@ -48,7 +48,7 @@ def grid(**values: Any) -> list[Setup]:
         key = (name, *(places[each] for each in mine), *map(id, inner.values()))
         if key not in made:
             chosen = {fields[each][1]: choices[each][places[each]] for each in mine}
-            made[key] = _made(name, chosen, inner)
+            made[key] = _made(name, chosen.pop("", None), chosen, inner)
         return made[key]
 
     setups: list[Setup] = []
@@ -61,12 +61,12 @@ def grid(**values: Any) -> list[Setup]:
     return setups
 
 
-def _field(name: str) -> tuple[str, str | None]:
-    """The part that a name belongs to, and the field; no field for the part itself."""
+def _field(name: str) -> tuple[str, str]:
+    """The part that a name belongs to, and the field; no name of a field for the part itself."""
     if name == "learner":
-        return "given learner", None
+        return "given learner", ""
     if name in PARTS:
-        return name, None
+        return name, ""
     if name in OWNER:
         return OWNER[name], name
     for part in FIELDS:
@@ -82,8 +82,7 @@ def _several(name: str, value: Any) -> Sequence[Any]:
     return several
 
 
-def _made(name: str, chosen: dict[str | None, Any], inner: dict[str, Any]) -> Any:
-    whole = chosen.pop(None, None)
+def _made(name: str, whole: Any, chosen: dict[str, Any], inner: dict[str, Any]) -> Any:
     if name == "given learner":
         return whole
     given = inner.pop("given", None)
@@ -93,10 +92,8 @@ def _made(name: str, chosen: dict[str | None, Any], inner: dict[str, Any]) -> An
         whole = {"problem": None, "learner": given or Learner(), "protocol": Protocol()}[name]
     try:
         if whole is None:
-            return Parity(**chosen)  # pyright: ignore[reportArgumentType]
+            return Parity(**chosen)
         return dataclasses.replace(whole, **chosen, **inner) if chosen or inner else whole
     except TypeError as error:
-        if isinstance(error, InvalidInput):
-            raise
         kind = "a Parity" if whole is None else f"this {type(whole).__name__}"
         raise InvalidInput(f"{', '.join(map(str, chosen))} cannot be given to {kind}: {error}") from None

@@ -40,8 +40,8 @@ def text(value: Any, names: Mapping[type, str]) -> str | None:
     if kind is str:
         return _quoted(value)
     if kind is tuple or kind is list:
-        parts = [text(item, names) for item in value]
-        return None if None in parts else f"[{','.join(parts)}]"  # pyright: ignore[reportArgumentType]
+        parts = [part for item in value if (part := text(item, names)) is not None]
+        return f"[{','.join(parts)}]" if len(parts) == len(value) else None
     if kind in (Activation, Init, Loss, Schedule):
         return None if fingerprints.MARK in value.spec else _quoted(value.spec)
     return _whole(value, names) if kind in names else None

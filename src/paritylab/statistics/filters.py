@@ -123,7 +123,8 @@ def _value(node: ast.expr, schema: Mapping[str, pl.DataType]) -> _Value:
     while isinstance(inner, ast.UnaryOp) and isinstance(inner.op, (ast.USub, ast.UAdd)):
         sign, inner = (-sign if isinstance(inner.op, ast.USub) else sign), inner.operand
     if isinstance(inner, ast.Constant):
-        value, text = inner.value, ast.unparse(node)
+        value: Any = inner.value
+        text = ast.unparse(node)
         if value is None and inner is node:
             return _Value(pl.lit(None), "None", text)
         if isinstance(value, bool) and inner is node:

@@ -126,7 +126,8 @@ def _pooled(found: Gathered, about: pl.DataFrame, group: list[str]) -> Gathered:
     chosen = series.select(counted).to_series().to_numpy()
     mask = np.repeat(chosen, found.series["count"].to_numpy())
     series, records = series.filter(chosen), found.records.filter(mask)
-    names = list(dict.fromkeys([*group, *(["engine"] if series["engine"].n_unique() > 1 else [])]))
+    apart = ["engine"] if series["engine"].n_unique() > 1 and "engine" not in group else []
+    names = [*group, *apart]
     some = Gathered(series.select(*names, "count"), records)
     order = some.series.with_row_index("place").sort(*names, nulls_last=True, maintain_order=True)["place"].to_numpy()
     some = _ordered(some, order)

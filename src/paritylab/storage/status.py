@@ -35,6 +35,7 @@ STATES = ("running", "queued", "done")
 HEARTBEAT_SECONDS = 30.0
 QUIET_SECONDS = 120.0  # some heartbeats; network file systems show them up to a minute late
 FORGOTTEN_SECONDS = 86400.0
+RARELY = 20.0  # times as long as writing an announcement takes: that of 10^5 Setups takes a second
 LARGEST = 2**27  # bytes: a sweep of 10^4 Setups has 10^7
 
 
@@ -51,7 +52,7 @@ class Announcement:
         self._told = {"pid": os.getpid(), "host": socket.gethostname(), "started": round(time.time(), 1)}
         self._jobs = [{"known": 0, **job, "state": "queued", "ended": 0, "solved": 0} for job in jobs]
         self._absent = [] if root is None else [folder for folder in (root, *root.parents) if not folder.exists()]
-        self._over = threading.Event()
+        self._over, self._next = threading.Event(), 0.0
         self._heart = threading.Thread(target=self._beat, daemon=True)
 
     def __enter__(self) -> Announcement:
@@ -111,13 +112,16 @@ class Announcement:
             self._jobs[position]["ended"] += ended
             self._jobs[position]["solved"] += solved
 
-    def tell(self) -> None:
-        if self._path is None:
+    def tell(self, now: bool = True) -> None:
+        """Write what is going on; unless that must be ``now``, not so often that it takes much of the time."""
+        start = time.monotonic()
+        if self._path is None or not (now or start > self._next):
             return
         with contextlib.suppress(OSError):  # nobody's results depend on being watched
             self._path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(self._path, json.dumps(self._told | {"jobs": self._jobs}).encode())
             remove_stale(self._path)
+        self._next = time.monotonic() + RARELY * (time.monotonic() - start)
 
 
 @dataclass

@@ -260,13 +260,15 @@ class Store:
         Nothing is read before ``collect``. The columns are setup_id, engine, seed, those of Records, and the
         parameters; those that share a name with another column have their part in front (``learner_loss``).
         """
-        wanted = Wanted(*(None if each is None else {each} for each in (setup_id, engine)), seed)
+        ids, engines = (None if each is None else {each} for each in (setup_id, engine))
+        wanted = Wanted(ids, engines, seed)
 
         def read(columns: list[str] | None, where: pl.Expr | None, most: int | None, _: int | None
                  ) -> Iterator[pl.DataFrame]:
             rows = self.gather(wanted).rows()
+            rows = rows if most is None else rows.head(most)
             rows = rows if where is None else rows.filter(where)
-            yield (rows if columns is None else rows.select(columns)).head(most or rows.height)
+            yield rows if columns is None else rows.select(columns)
 
         rows = register_io_source(read, schema=KEY | RECORD)
         about = self.parameters().drop("family")
