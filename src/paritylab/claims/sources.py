@@ -23,7 +23,7 @@ from paritylab.running.tasks import AnyTask, ComputeTask, CurveTask, ParamsTask,
 from paritylab.storage.kept import digest_of_arrays
 from paritylab.storage.records import Records
 
-COLUMNS = ("what", "id", "engine", "seed", "runs", "digest", "task")
+COLUMNS = ("what", "id", "engine", "seed", "runs", "steps", "digest", "task")
 NOT_VALUES = ("engine", "seconds")
 """What kept arrays hold besides values."""
 
@@ -39,6 +39,8 @@ class Source:
     what: str
     task: AnyTask
     engine: str
+    steps: int
+    """Updates that it took, over all runs."""
     digest: str
 
     @property
@@ -49,18 +51,20 @@ class Source:
     def row(self) -> tuple[str, ...]:
         (task,) = json.loads(to_text([self.task]))["tasks"]
         text = json.dumps(task, separators=(",", ":"))
-        return self.what, self.id, self.engine, str(self.task.seed), str(runs_of(self.task)), self.digest, text
+        numbers = map(str, (self.task.seed, runs_of(self.task), self.steps))
+        return self.what, self.id, self.engine, *numbers, self.digest, text
 
 
 def of_records(task: Task, engine: str, records: Records) -> Source:
     """The records of all runs of a task."""
-    return Source("records", task, engine, records.digest)
+    return Source("records", task, engine, int(records.steps.sum()), records.digest)
 
 
 def of_entry(entry: Entry) -> Source:
     """What a race knows of a Setup: how its runs ended, or that they did not, up to its horizon."""
     stage = replace(entry.setup, protocol=replace(entry.setup.protocol, max_steps=entry.horizon))
-    return Source("outcomes", Task(stage, entry.seed, len(entry.runs)), entry.engine, outcomes(entry.records).digest)
+    task, known = Task(stage, entry.seed, len(entry.runs)), outcomes(entry.records)
+    return Source("outcomes", task, entry.engine, int(known.steps.sum()), known.digest)
 
 
 def outcomes(records: Records) -> Records:
@@ -73,7 +77,8 @@ def of_arrays(task: KeptTask, arrays: Mapping[str, np.ndarray]) -> Source:
     """Arrays that are kept."""
     what = "curves" if isinstance(task, CurveTask) else "params" if isinstance(task, ParamsTask) else "arrays"
     values = {name: array for name, array in arrays.items() if name not in NOT_VALUES}
-    return Source(what, task, str(arrays.get("engine", "")), digest_of_arrays(values))
+    last = values["steps"].max() * runs_of(task) if what == "curves" else values["steps"].sum() if what == "params" else 0
+    return Source(what, task, str(arrays.get("engine", "")), int(last), digest_of_arrays(values))
 
 
 def to_bytes(sources: Iterable[Source]) -> bytes:
@@ -103,4 +108,4 @@ def read(path: Path) -> list[dict[str, str]]:
 def source_of(row: Mapping[str, str]) -> Source:
     """The source of a line; its Setup may need functions that are looked for as ``from_json`` says."""
     (task,) = from_text(json.dumps({"format": 1, "tasks": [json.loads(row["task"])]}))
-    return Source(row["what"], task, row["engine"], row["digest"])
+    return Source(row["what"], task, row["engine"], int(row["steps"]), row["digest"])

@@ -16,7 +16,6 @@ import numpy as np
 from paritylab import engines, provenance, statistics
 from paritylab.engines import starts
 from paritylab.errors import CellFailed, InvalidInput
-from paritylab.running.cost import RATE, step_flops
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import COLUMNS, STATUSES, Records
 from paritylab.storage.store import Store
@@ -46,11 +45,6 @@ class Lot:
             if each.label() == self.label and each.absence() is None and each.refusal(self.setup) is None:
                 return name
         return engines.AUTO
-
-    @property
-    def seconds(self) -> float:
-        """What they take at most, on two cores."""
-        return len(self.runs) * self.setup.protocol.max_steps * step_flops(self.setup) / RATE
 
     @property
     def exact(self) -> bool:

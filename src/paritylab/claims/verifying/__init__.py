@@ -81,7 +81,7 @@ class Verification:
     def _lines(self, lines: Sequence[Listed]) -> list[Listed]:
         """A random choice, and what it would take too long to train left out."""
         most = LONG if self.share is not None else self._left(2 / 3)
-        short = [line for line in lines if line.lot.seconds <= most]
+        short = [line for line in lines if line.seconds <= most]
         self.report.left_out["listed Setups that may take too long (more --minutes)"] += len(lines) - len(short)
         return self._drawn(short)
 
