@@ -46,14 +46,21 @@ def shipped_document(claim: str) -> dict[str, Any]:
     return _read(shipped_directory(claim) / f"{claim}.json")
 
 
+def files_of(claim: str, found: dict[str, Any]) -> dict[str, str]:
+    """Digests of the files beside the trial that :func:`strongest` found, by name; those shipped are of the largest."""
+    if found["source"] == "local":
+        return found.get("files", {})
+    document = shipped_document(claim)
+    largest = max(document.get("sizes", {"": {}}), key=[*SIZES, ""].index)
+    return document.get("files", {}) if found["size"] == largest else {}
+
+
 def sources_of(out: Path, claim: str, found: dict[str, Any]) -> Path | None:
     """The table of records that the trial stands on which :func:`strongest` found."""
-    if "records" not in found:
-        return None
     if found["source"] == "shipped":
-        path = shipped_directory(claim) / found["records"]["file"]
+        path = shipped_directory(claim) / found.get("records", {"file": "none"})["file"]
         return path if path.is_file() else None
-    return next(_beside(out, claim, found, [RECORDS]), None)
+    return next(_beside(out, claim, found, [RECORDS] if RECORDS in found.get("files", {}) else []), None)
 
 
 def local_directory(out: Path, claim: str, size: str) -> Path:

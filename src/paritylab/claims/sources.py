@@ -77,8 +77,8 @@ def of_arrays(task: KeptTask, arrays: Mapping[str, np.ndarray]) -> Source:
     """Arrays that are kept."""
     what = "curves" if isinstance(task, CurveTask) else "params" if isinstance(task, ParamsTask) else "arrays"
     values = {name: array for name, array in arrays.items() if name not in NOT_VALUES}
-    last = values["steps"].max() * runs_of(task) if what == "curves" else values["steps"].sum() if what == "params" else 0
-    return Source(what, task, str(arrays.get("engine", "")), int(last), digest_of_arrays(values))
+    steps = {"curves": lambda: values["steps"].max() * runs_of(task), "params": lambda: values["steps"].sum()}
+    return Source(what, task, str(arrays.get("engine", "")), int(steps.get(what, int)()), digest_of_arrays(values))
 
 
 def to_bytes(sources: Iterable[Source]) -> bytes:

@@ -19,7 +19,7 @@ from paritylab.errors import InvalidInput
 
 GROUPS = {
     "measure and look": ("measure", "curves", "compare", "results", "status"),
-    "claims": ("claims", "reproduce", "verify"),
+    "claims": ("claims", "reproduce", "verify", "export"),
     "theory instruments": ("alignment", "fourier", "flow", "search"),
     "site": ("report", "serve"),
     "store and other machines": ("merge", "work"),

@@ -15,7 +15,7 @@ import numpy as np
 
 from paritylab.claims.library import Claim
 from paritylab.claims.verifying.entries import Entry, check_files, check_words, entries
-from paritylab.claims.verifying.records import Listed, Over, check_listed, check_store, listed
+from paritylab.claims.verifying.records import Listed, Over, check_links, check_listed, check_store, listed
 from paritylab.claims.verifying.report import Report as Report
 from paritylab.claims.verifying.trials import check_trial
 from paritylab.progress import Bar
@@ -35,7 +35,7 @@ class Verification:
         share: of stored records, of listed Setups and of trials; at least one of each.
         minutes: instead of a share, how long it may last; a third for each.
         seed: of the sample.
-        store: whether stored records are sampled.
+        store: whether stored records are sampled, whatever trial asked for them.
         progress: bars on standard error; by default only on a terminal.
     """
 
@@ -54,7 +54,8 @@ class Verification:
         self.share = share if minutes is None else None
         self.seconds = None if minutes is None else 60 * minutes
         self.rng = np.random.default_rng(seed)
-        self.store = Store(out / "store") if store and (out / "store").is_dir() else None
+        self.store = Store(out / "store") if (out / "store").is_dir() else None
+        self.sample = store
         self.report = Report()
         self._start = time.monotonic()
 
@@ -64,6 +65,8 @@ class Verification:
         for entry in found:
             check_words(entry, self.report)
         if self.store is not None:
+            check_links(found, self.out, self.store, self.report)
+        if self.store is not None and self.sample:
             check_store(self.store, self.share, self.rng, self._over(1 / 3), self.report, self.progress)
         lines = listed(found, self.report)
         check_listed(self._lines(lines), self._over(2 / 3), self.report, self.progress)

@@ -31,6 +31,12 @@ class Entry:
     def where(self) -> str:
         return f"{self.claim.key}, {self.source}, {self.found['size']}"
 
+    def table(self, out: Path) -> Path | None:
+        """The file that lists the records it stands on; None if it has none, or a damaged one."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", KeptWarning)  # check_files tells
+            return evidence.sources_of(out, self.claim.key, self.found | {"source": self.source})
+
 
 def entries(claims: Sequence[Claim], out: Path) -> list[Entry]:
     """All evidence of these claims that can be read; of the rest :func:`check_files` tells."""

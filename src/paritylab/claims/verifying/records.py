@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from paritylab.claims import evidence, sources
+from paritylab.claims import sources
 from paritylab.claims.sources import Source
 from paritylab.claims.verifying.entries import Entry
 from paritylab.claims.verifying.report import Report
@@ -53,6 +53,24 @@ def check_store(
                 if found.p_value is not None:
                     report.weigh(where, "records of another law", found.p_value)
                 bar.show(report.checked["stored records, trained again"])
+
+
+def check_links(entries: Sequence[Entry], out: Path, store: Store, report: Report) -> None:
+    """Compare what trials of one's own stand on with what is stored."""
+    with _damage_told(report):
+        for entry in entries:
+            table = entry.table(out) if entry.source == "local" else None
+            for row in sources.read(table) if table is not None else ():
+                if row["what"] != "records":
+                    continue
+                stored = store.records(row["id"], row["engine"], int(row["seed"]), range(int(row["runs"])))
+                if len(stored) < int(row["runs"]):
+                    report.left_out["Setups of trials of one's own whose records are no longer stored"] += 1
+                    continue
+                report.checked["Setups of trials of one's own, compared with the store"] += 1
+                if stored.digest != row["digest"]:
+                    where = f"{entry.where}, {row['id']}, {row['engine']}, seed {row['seed']}"
+                    report.differ(where, "the store has other records than those that the trial stood on")
 
 
 def count(report: Report, what: str, runs: int, identical: bool) -> None:
@@ -104,8 +122,8 @@ def listed(entries: Sequence[Entry], report: Report) -> list[Listed]:
     """Every line of shipped evidence whose values must be the same if it is trained here."""
     found: list[Listed] = []
     for entry in entries:
-        table = evidence.sources_of(Path(), entry.claim.key, entry.found | {"source": entry.source})
-        if entry.source != "shipped" or table is None:
+        table = entry.table(Path()) if entry.source == "shipped" else None
+        if table is None:
             continue
         with contextlib.suppress(InvalidInput), finding.also_in([entry.claim.trial.__module__]):
             for row in sources.read(table):  # a damaged one was told of
