@@ -39,21 +39,20 @@ def run(options: argparse.Namespace) -> int:
     claims = find(options.claims) if options.claims else list(registry().values())
     verification = Verification(claims, options.out, options.share, options.minutes, chosen,
                                 store=not options.claims, progress=False if options.json else None)
-    start = time.monotonic()
+    report, start, interrupted = verification.report, time.monotonic(), False
     try:
         with finding.also_in(options.functions):
-            report = verification.run()
+            verification.run()
     except KeyboardInterrupt:
-        if not options.json:
-            print(f"{verification.report}\n(interrupted)", flush=True)
-        raise
-    told = {"seed": chosen, "seconds": round(time.monotonic() - start, 1)}
+        interrupted = True
+    told = {"seed": chosen, "seconds": round(time.monotonic() - start, 1), "interrupted": interrupted}
     if options.json:
         print_json(report.to_dict() | told)
     else:
         print(report)
-        print(f"sample of --seed {chosen}, {told['seconds']:g} s", file=sys.stderr)
-    return 1 if report.differences else 0
+        ended = "; interrupted: this is what was checked until then" if interrupted else ""
+        print(f"sample of --seed {chosen}, {told['seconds']:g} s{ended}", file=sys.stderr)
+    return 1 if report.differences else 130 if interrupted else 0
 
 
 def share(text: str) -> float:

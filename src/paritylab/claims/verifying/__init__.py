@@ -91,12 +91,12 @@ class Verification:
     def _try(self, found: Sequence[Entry]) -> None:
         """Trials, in random order: as many as the share says, or as there is time for."""
         most = LONG if self.share is not None else self._left()
-        short = [entry for entry in found if entry.found["seconds"] <= most]
+        short = [entry for entry in found if entry.seconds <= most]
         self.report.left_out["trials that take too long (more --minutes)"] += len(found) - len(short)
         chosen = self._drawn(short)
         with Bar("trials, again", len(chosen), self.progress) as bar:
             for done, entry in enumerate(chosen, 1):
-                if entry.found["seconds"] <= self._left():
+                if entry.seconds <= self._left():
                     check_trial(entry, self.report)
                 bar.show(done)
 

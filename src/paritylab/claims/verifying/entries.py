@@ -15,6 +15,7 @@ from paritylab.claims.verifying import words
 from paritylab.claims.verifying.report import Report
 from paritylab.errors import InvalidInput, in_a_line
 from paritylab.progress import Bar
+from paritylab.running.cost import RATE
 from paritylab.storage.kept import KeptWarning, digest_of, load_document, seal_holds
 
 
@@ -30,6 +31,11 @@ class Entry:
     @property
     def where(self) -> str:
         return f"{self.claim.key}, {self.source}, {self.found['size']}"
+
+    @property
+    def seconds(self) -> float:
+        """About what the trial takes on two cores: its own time says little if runs were there, or done on a GPU."""
+        return max(self.found["seconds"], self.found["flops"] / RATE)
 
     def table(self, out: Path) -> Path | None:
         """The file that lists the records it stands on; None if it has none, or a damaged one."""
