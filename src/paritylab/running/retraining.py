@@ -143,23 +143,26 @@ def sampled(store: Store, share: float | None, rng: np.random.Generator) -> Iter
 
     A small share is drawn from some of the Setups, so that not all of them need be read.
     """
-    setups = list(store.setups())
+    setups = dict(store.setups())
     some = 1.0 if share is None or not setups else min(1.0, max(share, ENOUGH / len(setups)))
+    ids = [setup_id for setup_id in rng.permutation(list(setups)) if rng.random() < some] or list(setups)[:1]
     drawn = False
-    for position in rng.permutation(len(setups)):
-        if drawn and rng.random() >= some:
-            continue
-        setup_id, document = setups[position]
-        for engine, seed in store.series(setup_id):
-            records = store.records(setup_id, engine, seed)
-            if not len(records):
-                continue
+    for few in (ids[i : i + AT_ONCE] for i in range(0, len(ids), AT_ONCE)):
+        for setup_id, engine, seed, records in _stored(store, few):
             count = min(FEW, len(records)) if share is None else int(rng.binomial(len(records), share / some))
             count = count if drawn else max(count, 1)  # of a small store, one record at least
             if count:
                 drawn = True
                 chosen = records.take(np.sort(rng.choice(len(records), count, replace=False)))
-                yield Sampled(setup_id, _lot(setup_id, json.dumps(document), engine, seed, chosen), chosen)
+                yield Sampled(setup_id, _lot(setup_id, json.dumps(setups[setup_id]), engine, seed, chosen), chosen)
+
+
+def _stored(store: Store, ids: Sequence[str]) -> Iterator[tuple[str, str, int, Records]]:
+    """All records of these Setups, by engine and seed."""
+    for setup_id in map(str, ids):
+        for engine, seed in store.series(setup_id):
+            if len(records := store.records(setup_id, engine, seed)):
+                yield setup_id, engine, seed, records
 
 
 def _lot(setup_id: str, text: str, engine: str, seed: int, records: Records) -> Lot | None:
