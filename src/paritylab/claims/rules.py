@@ -14,7 +14,10 @@ from typing import Any, Literal
 from paritylab.aliases import Interval
 from paritylab.claims.power import times_to_decide, times_to_significance
 from paritylab.claims.verdicts import Check
+from paritylab.errors import require
 
+ROUNDING = 1e-9
+"""By what part of itself a value may lie outside of its interval."""
 Size = Literal["quick", "standard", "full"]
 SIZES: tuple[Size, ...] = ("quick", "standard", "full")
 
@@ -56,6 +59,12 @@ class Rule:
         return self._check(Check("", _number(value), self.asked.format(**fields), passed, interval, sure), fields)
 
     def _check(self, check: Check, fields: dict[str, Any]) -> Check:
+        """The Check by this rule. An interval that is inverted, or does not hold its own value, is none."""
+        if check.value is not None and check.interval is not None:
+            low, high = check.interval
+            room = ROUNDING * abs(check.value) if math.isfinite(check.value) else 0.0
+            require(low - room <= check.value <= high + room,
+                    f"{self.name.format(**fields)}: the interval [{low:g}, {high:g}] does not hold {check.value:g}")
         return replace(check, name=self.name.format(**fields), part=self.part.format(**fields), by=self)
 
     def made(self, name: str) -> bool:
