@@ -50,11 +50,9 @@ def test_powers_that_grow_with_the_leap_hold():
 
 
 def test_powers_that_are_alike_contradict():
-    found = leap_times(trial("leap-time"), dict.fromkeys(POWERS, 1.2))
+    found = leap_times(trial("leap-time", "quick"), dict.fromkeys(POWERS, 1.2))
     assert found["exponent of the median steps in n, staircase:3"] == "contradicted"
     assert found["exponent of parity:3 less that of staircase:3"] == "contradicted"
-    assert found["exponent of parity:3 less that of staircase:4"] == "contradicted"
-    assert found["median steps of parity:3 / of staircase:4, n = 128"] == "contradicted"
 
 
 def test_medians_that_are_not_reached_leave_the_exponents_open():
