@@ -22,8 +22,12 @@ asked, is **contradicted** if one lies outside, and is **undecided** otherwise. 
 the paper prints it, rests on a value that the paper does not print, changes one that it does, or corrects a statement.
 The first rules were written before the evidence was recorded, though some were calibrated on trials; they stand with
 their verdicts (`claims show ID --first`), for which a point estimate was enough. An amended rule was committed before
-its run and tried on seeds that nobody had seen. Departures that the papers' own errors force are in
+its run and tried on seeds that nobody had seen; where a slip in its arithmetic was found later, a dated remark says so,
+and it was corrected before a run on other seeds. Departures that the papers' own errors force are in
 [errata](errata.md)."""
+AGREED = """An interval has no width where all the runs that it is made of agree: {count} of {all} checks by the rules
+that count rest on such agreement, and say "its runs agree". It is as good as their number: of five runs that agree one
+can be 95 % sure that about half of all runs do so."""
 
 
 def check_line(check: dict[str, Any]) -> str:
@@ -39,18 +43,30 @@ def check_line(check: dict[str, Any]) -> str:
 
 
 def power_words(check: dict[str, Any]) -> str:
-    """How many runs would decide, at the effect measured where it is undecided, else at the one that is claimed."""
+    """How many runs would decide, at the effect measured where it is undecided, else at the one that is claimed.
+
+    Of an interval of no width it says why: it is no better than the number of runs that agree.
+    """
     times, claimed = check.get("times"), check.get("times_claimed")
+    if agreed(check):
+        return "its runs agree"
     if result_of(check) == UNDECIDED and isinstance(times, float) and times:
         return more_runs(times)
     return f"{claimed:.2g} times the runs decide at the claimed effect" if isinstance(claimed, float) else ""
+
+
+def agreed(check: dict[str, Any]) -> bool:
+    """Whether its interval has no width."""
+    return bool(check["interval"]) and check["interval"][0] == check["interval"][1]
 
 
 def markdown(claims: Sequence[Claim]) -> str:
     """A page of results: a table of all, then the numbers of those that do not hold as a whole."""
     found = {claim.id: standing(NOWHERE, claim) for claim in claims}
     published = [each for each in found.values() if not each.claim.paper.own]
-    lines = [HEAD, "", f"Of {len(published)} published claims, by the {told(published)}.", "",
+    checks = [check for each in found.values() if each.found for check in each.found["checks"]]
+    lines = [HEAD, "", AGREED.format(count=sum(map(agreed, checks)), all=len(checks)), "",
+             f"Of {len(published)} published claims, by the {told(published)}.", "",
              "| claim | | result and basis | first rule | size | runs | seconds |", "|---|---|---|---|---|---|---|"]
     lines += [f"| `{name}` | {plain(each.claim.title)} | {_row(each)} |" for name, each in found.items()]
     for title, word in (("Contradicted", CONTRADICTED), ("In parts", IN_PARTS), ("Undecided", UNDECIDED)):
