@@ -33,8 +33,15 @@ def test_the_how_to_pages_are_there():
 def test_examples_in_python_run(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(ROOT / "examples" / "me2025" / "src")
-    for module in [module for module in sys.modules if module.partition(".")[0] == "me2025"]:
-        monkeypatch.delitem(sys.modules, module)
+    with monkeypatch.context() as mine:  # the example is imported anew, and no other test finds it imported
+        for module in [module for module in sys.modules if module.partition(".")[0] == "me2025"]:
+            mine.delitem(sys.modules, module)
+        run_examples(name)
+        for module in [module for module in sys.modules if module.partition(".")[0] == "me2025"]:
+            del sys.modules[module]
+
+
+def run_examples(name: str) -> None:
     names: dict = {"__name__": name.replace("-", "_")}
     for block in blocks(ROOT / "docs" / "how-to" / f"{name}.md", "python"):
         exec(compile(smaller(block) if "figure = " in block else block, name, "exec"), names)
