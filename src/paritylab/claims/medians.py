@@ -18,7 +18,9 @@ def samples(records: Records, batch: int = 1) -> Floats:
 
 
 def ratio_of_medians(one: Floats, other: Floats) -> float:
-    return float(np.median(one) / np.median(other))
+    """NaN where neither is reached."""
+    with np.errstate(invalid="ignore"):
+        return float(np.median(one) / np.median(other))
 
 
 def slope(sizes: Sequence[float], values: Sequence[Floats]) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paritylab.claims import evidence
@@ -105,6 +105,30 @@ def amendment_lines(claim: Claim, found: dict[str, Any] | None) -> list[str]:
     commit = f", commit {found['commit'][:10]}" if found and "commit" in found else ""
     return [f"Amended {amendment.date} ({amendment.kind}{commit}): {amendment.change}",
             f"The paper ({amendment.where}): \"{amendment.quote}\"", f"Known when it was written: {amendment.known}"]
+
+
+def origin_lines(found: Mapping[str, Any], files: Mapping[str, str]) -> list[str]:
+    """Who made evidence, with what, and the digests of what it stands on; of older evidence, that it says none."""
+    origin = found.get("origin")
+    if origin is None:
+        return ["recorded before evidence said where it comes from: no origin, no digests"]
+    commit = f", commit {origin['commit']}" if "commit" in origin else ""
+    lines = [f"made by paritylab {origin['paritylab']}{commit}, {origin['time']}, seed {found['seed']}",
+             f"on {origin['processor']} ({origin['hardware']}), {origin['system']}",
+             f"with Python {origin['python']}, {origin['libraries']}"]
+    lines += [f"engine {name}: {build}" for name, build in origin["builds"].items() if build]
+    if "records" in found:
+        lines.append(f"stands on records: {found['records']['file']}, digest {found['records']['digest']}")
+    return lines + [f"{name}: digest {digest}" for name, digest in files.items()]
+
+
+def command(claim: Claim, found: Mapping[str, Any] | None, first: bool = False) -> str:
+    """What makes evidence again, ``first`` by the first rule where there is another; without any, a quick trial."""
+    if not found:
+        return f"paritylab reproduce {claim.id} --quick"
+    size = {"quick": " --quick", "full": " --full"}.get(found["size"], "")
+    seed = f" --seed {found['seed']}" if found["seed"] else ""
+    return f"paritylab reproduce {claim.id}{size}{' --first' if first else ''}{seed}"
 
 
 def plain(text: str) -> str:
