@@ -87,20 +87,17 @@ class GrokkingMap(Trial):
 @plots.styled
 def maps(shares: dict[str, np.ndarray], m: list[int], decay: list[float]) -> Figure:
     """A map for each share, (sample sizes, decays)."""
-    figure = plots.blank(2.5)
-    every = figure.subplots(1, len(shares), sharey=True, squeeze=False)[0]
-    image = None
+    figure = plots.blank(1.7 * len(shares))
+    every = figure.subplots(len(shares), 1, sharex=True, squeeze=False)[:, 0]
     for axes, (name, share) in zip(every, shares.items(), strict=True):
-        image = axes.imshow(share.T, origin="lower", aspect="auto", vmin=0, vmax=1, cmap="cividis")
-        axes.set_xticks(range(len(m)), [str(each) for each in m], rotation=45)
+        axes.imshow(share.T, origin="lower", aspect="auto", vmin=0, vmax=1, cmap="cividis")
+        axes.set_xticks(range(len(m)), [str(each) for each in m])
         axes.set_yticks(range(len(decay)), [f"{each:g}" for each in decay])
-        axes.set(xlabel="examples $m$", title=f"share of runs that {name}")
+        axes.set(ylabel="weight decay", title=f"runs that {name}, in %")
         axes.spines[:].set_visible(False)
         axes.tick_params(length=0)
         for (i, j), value in np.ndenumerate(share):
-            text = f"{value:.2f}".removeprefix("0") if value < 0.995 else "1"
-            axes.text(i, j, text, ha="center", va="center", fontsize=5, color="white" if value < 0.5 else "black")
-    every[0].set_ylabel("weight decay")
-    assert image is not None
-    figure.colorbar(image, ax=list(every), shrink=0.9)
+            axes.text(i, j, f"{100 * value:.0f}", ha="center", va="center", fontsize=6,
+                      color="white" if value < 0.5 else "black")
+    every[-1].set_xlabel("examples $m$")
     return figure
