@@ -78,19 +78,19 @@ def test_straightness_covers_r_squared_where_percentiles_do_not():
     rng, n = np.random.default_rng(0), np.arange(10, 26)
     setups = [Setup(Parity(int(each), 3), Learner(MLP(10), batch=32)) for each in n]
     x = np.log(n) - np.log(n).mean()
-    for curve, noise in ((0.0, 0.5), (1.0, 0.5), (1.0, 0.05)):
+    for curve, spread in ((0.0, 0.5), (1.0, 0.5), (1.0, 0.05)):
         centre = 7 + x + curve * (x**2 - np.mean(x**2))
         truth = np.corrcoef(x, centre)[0, 1] ** 2
         covered = {"percentile": 0, "straightness": 0}
         for _ in range(100):
-            times = np.exp(centre + noise * rng.normal(size=(100, len(n))))
+            times = np.exp(centre + spread * rng.normal(size=(100, len(n))))
             line = scaling.Line([Result(setup, "jax", 0, records(*column), 0.0)
                                  for setup, column in zip(setups, times.T, strict=True)], resamples=200)
             for kind, (value, (low, high)) in (("percentile", line.r_squared), ("straightness", line.straightness)):
                 assert low <= value <= high <= 1
                 covered[kind] += low <= truth + 1e-9 and truth <= high + 1e-4
         assert covered["straightness"] >= 88
-        assert covered["percentile"] <= 60 or noise < 0.5
+        assert covered["percentile"] <= 60 or spread < 0.5
 
 
 def test_intraclass_correlation_of_shrout_and_fleiss():

@@ -69,9 +69,7 @@ class Rule:
 
     def made(self, name: str) -> bool:
         """Whether a check of this name may be one of this rule's."""
-        literal = re.split(r"(?<!\{)\{[^{}]*\}(?!\})", self.name)
-        pattern = ".*".join(re.escape(each.replace("{{", "{").replace("}}", "}")) for each in literal)
-        return re.fullmatch(pattern, name, re.DOTALL) is not None
+        return fits(self.name, name)
 
     def __str__(self) -> str:
         sizes = "" if self.only == SIZES else f"  ({' and '.join(self.only)} only)"
@@ -195,6 +193,17 @@ def between_words(low: float | str, high: float | str) -> str:
     if high == math.inf:
         return f">= {ends[0]}"
     return f"<= {ends[1]}" if low == -math.inf else f"{ends[0]} to {ends[1]}"
+
+
+def fits(template: str, text: str) -> bool:
+    """Whether a template may have been filled to give this text.
+
+    >>> fits("slope, k = {k:d}", "slope, k = 3"), fits("slope", "slope, k = 3")
+    (True, False)
+    """
+    literal = re.split(r"(?<!\{)\{[^{}]*\}(?!\})", template)
+    pattern = ".*".join(re.escape(each.replace("{{", "{").replace("}}", "}")) for each in literal)
+    return re.fullmatch(pattern, text, re.DOTALL) is not None
 
 
 def _number(value: float | None) -> float | None:

@@ -273,6 +273,8 @@ def exponent_ends(*ordered: Floats) -> Interval:
 class Fig9Amended(Fig9):
     """The same cells: their exponents, and those of resampled runs."""
 
+    batches = size(quick=[32, 128], full=[1, 4, 32, 128, 1024], label="B")
+
     most = at_least("cells with alpha <= k / 2", 0.9)
     grows = at_least("median alpha at k={next} - at k={k}", 0)
 
