@@ -86,22 +86,18 @@ class GrokkingMap(Trial):
 
 @plots.styled
 def maps(shares: dict[str, np.ndarray], m: list[int], decay: list[float]) -> Figure:
-    """A map for each share, (sample sizes, decays), one above the other; the numbers are per cent."""
-    figure = plots.blank(0.6 + len(shares) * (0.35 + 0.2 * len(decay)))
+    """A map for each share, (sample sizes, decays)."""
+    figure = plots.blank(1.7 * len(shares))
     every = figure.subplots(len(shares), 1, sharex=True, squeeze=False)[:, 0]
-    image = None
     for axes, (name, share) in zip(every, shares.items(), strict=True):
-        image = axes.imshow(share.T, origin="lower", aspect="auto", vmin=0, vmax=1, cmap="cividis")
+        axes.imshow(share.T, origin="lower", aspect="auto", vmin=0, vmax=1, cmap="cividis")
+        axes.set_xticks(range(len(m)), [str(each) for each in m])
         axes.set_yticks(range(len(decay)), [f"{each:g}" for each in decay])
-        axes.set_title(f"runs that {name}, per cent", fontsize=8)
-        axes.set_ylabel("weight decay")
+        axes.set(ylabel="weight decay", title=f"runs that {name}, in %")
         axes.spines[:].set_visible(False)
         axes.tick_params(length=0)
         for (i, j), value in np.ndenumerate(share):
             axes.text(i, j, f"{100 * value:.0f}", ha="center", va="center", fontsize=6,
                       color="white" if value < 0.5 else "black")
-    every[-1].set_xticks(range(len(m)), [str(each) for each in m])
     every[-1].set_xlabel("examples $m$")
-    assert image is not None
-    figure.colorbar(image, ax=list(every), shrink=0.9)
     return figure
