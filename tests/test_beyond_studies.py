@@ -131,8 +131,8 @@ def test_each_is_drawn(name):
     study = trial(name)
     if name == "grokking-map":
         figure = study.draw(cells(study, {}))
-        assert [axes.get_title() for axes in figure.axes[:2]] == ["share of runs that generalise",
-                                                                  "share of runs that grok"]
+        assert [axes.get_title() for axes in figure.axes[:2]] == ["runs that generalise, in %",
+                                                                  "runs that grok, in %"]
     else:
         count = len(study.targets) * len(study.n) if name == "leap-time" else 2 * len(study.p)
         assert study.draw(results(np.linspace(1, 2, count))).axes
