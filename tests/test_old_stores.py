@@ -47,7 +47,7 @@ def everything(root: Path) -> bool:
     store = Store(root)
     for name, columns in SAID["records"].items():
         setup_id, engine, seed = name.split()
-        wanted = [[np.nan if value is None else value for value in columns[each]] for each in COLUMNS]
+        wanted = [np.array([np.nan if value is None else value for value in columns[each]]) for each in COLUMNS]
         if not same(store.records(setup_id, engine, int(seed)), Records(*wanted)):
             return False
     return store.texts() == SAID["setups"] and len(store.gather().records) == sum(

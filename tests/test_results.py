@@ -163,8 +163,8 @@ def test_a_users_part_may_use_any_name():
 
 def test_long_values_are_named_by_a_digest():
     found = parameters.flattened({"problem": {"type": "data", "x": list(range(1000))}})
-    assert found["x"].startswith("1000 values, ")
-    assert len(found["x"]) < 40
+    assert str(found["x"]).startswith("1000 values, ")
+    assert len(str(found["x"])) < 40
 
 
 # --- tables ----------------------------------------------------------------------------------------------------------

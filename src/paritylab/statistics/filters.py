@@ -131,7 +131,7 @@ def _value(node: ast.expr, schema: Mapping[str, pl.DataType]) -> _Value:
             return _Value(pl.lit(value), "truth value", text)
         if isinstance(value, str) and inner is node:
             return _Value(pl.lit(value), "text", text)
-        if type(value) in (int, float) and not math.isnan(value):
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and not math.isnan(value):
             number = sign * value
             return _Value(pl.lit(number if abs(number) < 2**63 else float(number)), "number", text)
     raise _refused(node)
