@@ -4,6 +4,7 @@
     python benchmarks/scaling.py asleep             # the same with runs that only sleep, for a machine that is busy
     python benchmarks/scaling.py blocks             # blocks of a second that only sleep: time lost between them
     python benchmarks/scaling.py simulate --workers 1000 --blocks 100000
+    python benchmarks/scaling.py setups --setups 100000 --stored
     python benchmarks/scaling.py store              # bytes of a record on disk, records read and written a second
     python benchmarks/scaling.py start              # a crew begins and ends, with TLS and without, alternately
 
@@ -152,6 +153,34 @@ def simulate(options: argparse.Namespace) -> dict[str, Any]:
             "ideal": ideal, "efficiency": ideal / seconds, "most blocks a second": few / fastest}
 
 
+def setups(options: argparse.Namespace) -> dict[str, Any]:
+    """A whole sweep of so many Setups, one run of a second each: from the call to its Results, stored.
+
+    ``cpu`` is that of the process that asks, with the scheduler; ``choosing`` is the wall time of what comes first.
+    """
+    asked = [
+        pl.Setup(pl.Parity(30, 3), pl.Learner(pl.MLP(8 + i % 50), optimiser=pl.SGD(0.01 + 1e-6 * i)),
+                 pl.Protocol(20_000, eval_size=1024))
+        for i in range(options.setups)
+    ]
+    with config.set(clusters.SETTINGS), processes(options, 2, options.workers // 2) as cluster, \
+            Client(cluster, timeout=clusters.CONNECT_SECONDS) as client, tempfile.TemporaryDirectory() as folder:
+        crew = Sleepers(client, 1.0, 1.0)
+        crew.choices(asked[:1])  # workers import
+        token, begun = crews._CREW.set(crew), []
+        attempt = crew.attempt
+        crew.attempt = lambda *arguments: begun.append(time.perf_counter()) or attempt(*arguments)
+        wall, cpu = time.perf_counter(), time.process_time()
+        found = pl.sweep(asked, 1, engine=options.engine, store=Store(folder) if options.stored else None)
+        end = time.perf_counter()
+        wall, cpu = end - wall, time.process_time() - cpu
+        crews._CREW.reset(token)
+    assert all(len(result.records) == 1 for result in found)
+    ideal = options.setups / options.workers
+    return {"setups": options.setups, "workers": options.workers, "seconds": wall, "ideal": ideal,
+            "efficiency": ideal / wall, "before the first block": wall - (end - begun[0]), "cpu": cpu}
+
+
 def store(options: argparse.Namespace) -> dict[str, Any]:
     """Bytes and seconds of records in the store, as a sweep of (30, 3) writes them."""
     setup = pl.Setup(pl.Parity(30, 3), pl.Learner(optimiser=pl.SGD(1.0)), pl.Protocol(eval_size=128))
@@ -178,7 +207,10 @@ def store(options: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("what", choices=["speedup", "asleep", "blocks", "simulate", "store", "start"])
+    parser.add_argument("what", choices=["speedup", "asleep", "blocks", "simulate", "setups", "store", "start"])
+    parser.add_argument("--setups", type=int, default=10_000)
+    parser.add_argument("--stored", action="store_true", help="keep the records of 'setups' in a store")
+    parser.add_argument("--engine", default="auto")
     parser.add_argument("--plain", action="store_true", help="without encryption")
     parser.add_argument("--cells", type=int, default=200)
     parser.add_argument("--runs", type=int, default=200)

@@ -88,7 +88,8 @@ def test_workers_record_curves_and_final_params_and_compute(hands: module.Crew, 
                 params[0]["w"], *(each["samples"] for each in computed))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(keeping, "_here", lambda calls: pytest.fail("this process makes something itself"))
+        patch.setattr(keeping, "curves_each", lambda *_, **__: pytest.fail("this process makes something itself"))
+        patch.setattr(keeping.engines, "final_params", lambda *_, **__: pytest.fail("this process trains"))
         helped = asked(tmp_path / "helped")
     token = module._CREW.set(None)
     try:

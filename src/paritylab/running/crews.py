@@ -32,9 +32,8 @@ import numpy as np
 from paritylab import engines
 from paritylab.errors import CellFailed, InvalidInput, require
 from paritylab.functions import fingerprints
-from paritylab.running import clusters
+from paritylab.running import clusters, luggage
 from paritylab.running.interfaces import Trainer
-from paritylab.running.luggage import packed, unpacked
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import COLUMNS, Records
 
@@ -44,7 +43,8 @@ AHEAD = 2  # blocks in flight for each worker, so that none waits for the next
 BLOCKS_A_SECOND = 200  # what one scheduler should be asked for at most: with more workers, blocks last longer
 SENT_TOGETHER = 200  # blocks in one message to the scheduler; the first workers begin while the next one is made
 TOGETHER_SECONDS = 0.02  # for which answers are collected: one message brings them all
-CHOSEN_TOGETHER = 1000  # programs whose engines one worker chooses
+CHOSEN = 1000  # programs whose engines one worker chooses
+TRIED = 20  # programs that are tried on shapes by one worker, or here if there are no more: a second's work
 
 T = TypeVar("T")
 Piece = tuple[int, np.ndarray]
@@ -83,12 +83,16 @@ class Crew:
     def choices(self, setups: Sequence[Setup], engine: str = "auto") -> list[tuple[str, str]]:
         """As :func:`paritylab.engines.choices`, by a worker: it may have a GPU where this process has none."""
         programs = {setup.program: setup for setup in setups}  # those of one program are trained by one engine
-        asked = [portable(setup) for setup in programs.values()]
-        parts = [asked[i : i + CHOSEN_TOGETHER] for i in range(0, len(asked), CHOSEN_TOGETHER)]
-        found = dict(self.each(_choices, [(part, engine) for part in parts]))
-        chosen = itertools.chain.from_iterable(found[place] for place in range(len(parts)))
+        chosen = self.of_setups(functools.partial(engines.choices, engine=engine), list(programs.values()), CHOSEN)
         known = dict(zip(programs, chosen, strict=True))
         return [known[setup.program] for setup in setups]
+
+    def of_setups(self, function: Callable[..., Sequence[T]], setups: Sequence[Setup], together: int) -> list[T]:
+        """What a function gives for each of these Setups; a worker does some ``together``."""
+        sent = [portable(setup) for setup in setups]
+        parts = [(function, sent[i : i + together]) for i in range(0, len(sent), together)]
+        found: dict[int, Sequence[T]] = dict(self.each(_of_setups, parts))
+        return [one for place in range(len(parts)) for one in found[place]]
 
     def each(self, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
         """What a function gives for each of these arguments, as workers have done it."""
@@ -128,12 +132,12 @@ class Crew:
         from distributed import as_completed
 
         going: dict[Any, Any] = {}
-        done = as_completed(loop=self.client.loop)
+        packed, done = functools.partial(_answer, function), as_completed(loop=self.client.loop)
 
         def send() -> None:
             while more := list(itertools.islice(calls, min(SENT_TOGETHER, max(0, AHEAD * self.size - len(going))))):
-                futures = self.client.map(_answer, itertools.repeat(function, len(more)), [call.data for call in more],
-                                          key=[call.name for call in more], pure=False)
+                futures = self.client.map(packed, [call.data for call in more], key=[call.name for call in more],
+                                          pure=False)
                 going.update(zip(futures, (call.what for call in more), strict=True))
                 done.update(futures)
 
@@ -178,6 +182,12 @@ def each(function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iter
     else:
         for place, call in enumerate(calls):
             yield place, function(*call)
+
+
+def in_parts(function: Callable[..., Sequence[T]], setups: Sequence[Setup]) -> Sequence[T]:
+    """What a function of Setups gives, for each of many that take a while: by the crew, in parts, or here."""
+    crew = current()
+    return function(setups) if crew is None or len(setups) <= TRIED else crew.of_setups(function, setups, TRIED)
 
 
 def once(function: Callable[..., T], *arguments: Any, **options: Any) -> T:
@@ -278,18 +288,18 @@ def _columns(parts: Sequence[Records]) -> list[np.ndarray]:
     return [np.asarray(getattr(ordered, name)) for name in COLUMNS]
 
 
-def _choices(setups: Sequence[bytes | str], engine: str) -> list[tuple[str, str]]:
-    return engines.choices([made(setup) for setup in setups], engine)
+def _of_setups(function: Callable[..., Sequence[T]], setups: Sequence[bytes | str]) -> Sequence[T]:
+    return function([made(setup) for setup in setups])
 
 
 def made(setup: bytes | str) -> Setup:
     """What :func:`portable` packed."""
-    return Setup.from_json(setup) if isinstance(setup, str) else unpacked(setup)
+    return Setup.from_json(setup) if isinstance(setup, str) else luggage.unpacked(setup)
 
 
 def portable(setup: Setup) -> bytes | str:
     """A Setup as text; one that holds functions of the user's own is packed."""
-    return packed(setup) if setup.functions else setup.to_json()
+    return luggage.packed(setup) if setup.functions else setup.to_json()
 
 
 def _name(jobs: Sequence[engines.Job], pieces: Sequence[Piece], engine: str) -> str:
