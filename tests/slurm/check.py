@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
 import stat
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,7 @@ ENGINE, RUNS = ("jax", 2_000) if lanes.kernel() is None else ("lanes", 20_000)
 SETUP = pl.Setup(pl.Parity(30, 3), pl.Learner(optimiser=pl.SGD(0.2)))
 MEASURE = ["measure", "--n", "30", "--k", "3", "--lr", "0.2", "--runs", str(RUNS), "--engine", ENGINE, "--json"]
 CAMPAIGN = ["campaign", "--settings", "i", "--n", "10", "--k", "2", "--batch", "32", "4", "--runs", "2000", "--json"]
-MOST_BYTES = 2**10  # of a file, where the disk is said to be full
+MOST_BYTES = 2**12  # of a file, where the disk is said to be full: credentials are smaller, blocks are not
 JOBS = ["--slurm", "partition=lab,cores=1,jobs=2,walltime=00:30:00"]
 
 
@@ -63,9 +62,9 @@ def check(folder: Path, environment: dict[str, str]) -> None:
     node.mkdir()
     environment |= {"TMPDIR": str(node), "DASK_JOBQUEUE__SLURM__INTERFACE": "lo"}
 
-    def paritylab(*arguments: str, first: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "-m", "paritylab", *arguments], cwd=here, env=environment,
-                              capture_output=True, text=True, preexec_fn=first)
+    def paritylab(*arguments: str, under: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*under, sys.executable, "-m", "paritylab", *arguments], cwd=here, env=environment,
+                              capture_output=True, text=True)
 
     tell("a dry run, and a partition that does not exist")
     dry = paritylab(*MEASURE, *JOBS, "--dry-run", "--out", str(out))
@@ -117,12 +116,10 @@ def check(folder: Path, environment: dict[str, str]) -> None:
     wait_for(lambda: not queue(environment), 240, "jobs outlive their command by minutes")
     tell(f"the command was killed with {there} records; its jobs have ended")
 
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_BYTES, MOST_BYTES))
-
-    full = paritylab(*MEASURE, *JOBS, "--out", str(out), first=limit)
+    full = paritylab(*MEASURE, *JOBS, "--out", str(out), under=["prlimit", f"--fsize={MOST_BYTES}"])
     assert full.returncode == 2, full
     assert len(full.stderr.splitlines()) == 1, full.stderr
+    assert "cannot write" in full.stderr, full.stderr
     assert "File too large" in full.stderr, full.stderr
     tell(f"the same command could not write: {full.stderr.strip()}")
     again = paritylab(*MEASURE, *JOBS, "--out", str(out))

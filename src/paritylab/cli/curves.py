@@ -45,9 +45,9 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from paritylab import engines
-    from paritylab.running.recording import curves
     from paritylab.engines.room import weights_of
     from paritylab.memory import Part, require_room
+    from paritylab.running.recording import curves
 
     require(options.threads is None or options.threads >= 1, f"--threads must be at least 1, not {options.threads}")
     require(options.steps >= 1, f"--steps must be at least 1, not {options.steps}")

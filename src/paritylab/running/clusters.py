@@ -305,8 +305,11 @@ def _kept_credentials(folder: Path) -> Any:
     """The same, in files that nobody else can read."""
     made, kept = _temporary_credentials(), _credentials_in(folder)
     for path, text in ((kept.tls_worker_cert, made.tls_worker_cert), (kept.tls_worker_key, made.tls_worker_key)):
-        Path(path).touch(0o600)
-        Path(path).write_text(text, encoding="utf-8")
+        try:
+            Path(path).touch(0o600)
+            Path(path).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise InvalidInput(f"cannot write the credentials of Slurm jobs to {path}: {error.strerror}") from error
     return kept
 
 

@@ -46,7 +46,7 @@ def curves(
 def _parts(
     setup: Setup, runs: Sequence[int] | None, workers: int, options: Options
 ) -> list[list[int] | None]:
-    """The runs that each worker records. Those of ``jax`` stay together: how it rounds depends on how many there are."""
+    """The runs that each worker records. Those of ``jax`` stay together: their number decides how it rounds."""
     recording = Recording(np.zeros(1), False, False, None, options.get("loss"), options.get("metrics") or {},
                           options.get("checkpoint", False), options.get("start"))
     numbers = None if runs is None else [int(run) for run in runs]

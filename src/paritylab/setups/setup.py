@@ -165,8 +165,8 @@ class Setup:
         learner, noisy = self.learner, float(self.learner.optimiser.noise > 0)
 
         def made() -> Setup:
-            optimiser = replace(learner.optimiser, lr=1.0, noise=noisy)
-            return Setup(self.problem.shared, replace(learner, optimiser=optimiser), replace(self.protocol, max_steps=1))
+            alike = replace(learner, optimiser=replace(learner.optimiser, lr=1.0, noise=noisy))
+            return Setup(self.problem.shared, alike, replace(self.protocol, max_steps=1))
 
         if self.functions:  # which are others at another time
             return made()
