@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 
 import paritylab as pl
-from paritylab import baselines
+from paritylab import baselines, engines
 from paritylab.claims import Lab
 from paritylab.cli import main
 from paritylab.engines import Job
 from paritylab.papers.glasgow2023.samples import kernel_samples
 from paritylab.running import crews as module
-from paritylab.running import keeping
+from paritylab.running import keeping, sweeps
 from paritylab.storage.records import COLUMNS, Records
 from paritylab.storage.store import Store
 
@@ -227,6 +227,33 @@ def test_small_cells_share_blocks() -> None:
     for index, _ in blocks.take(workers=2):
         blocks.learn(index, 0.001)
     assert len(blocks.take(workers=2)) > 20
+
+
+def failing(number: int) -> int:
+    if number == 3:
+        raise FileNotFoundError("no such table")
+    return number
+
+
+def test_answers_come_together_and_a_failing_call_is_told_in_one_line(
+    hands: module.Crew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gathered: list[int] = []
+    gather = hands.client.gather
+    monkeypatch.setattr(hands.client, "gather", lambda futures: gathered.append(len(futures)) or gather(futures))
+    monkeypatch.setattr(module, "AHEAD", 50)
+    monkeypatch.setattr(module, "TOGETHER_SECONDS", 0.5)
+    assert dict(hands.each(abs, [(-i,) for i in range(100)])) == {i: i for i in range(100)}
+    assert sum(gathered) == 100
+    assert len(gathered) < 50
+    with pytest.raises(pl.InvalidInput, match="on a worker: no such table"):
+        list(hands.each(failing, [(i,) for i in range(5)]))
+
+
+def test_programs_are_tried_by_the_crew_where_there_are_many(hands: module.Crew) -> None:
+    many = [pl.Setup(pl.Parity(n, 2)) for n in range(4, 4 + module.TRIED + 1)]
+    assert list(module.in_parts(sweeps._failures_of, many)) == [None] * len(many)
+    assert hands.choices(many) == engines.choices(many)
 
 
 def test_a_cell_whose_function_fails_is_named_and_the_others_go_on(hands: module.Crew) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from paritylab.errors import InvalidInput as InvalidInput
     from paritylab.functions.fingerprints import named as named
     from paritylab.measures.alignment import alignment as alignment
+    from paritylab.measures.alignment import alignments as alignments
     from paritylab.measures.population import population_gradient as population_gradient
     from paritylab.papers.barak2022 import figure7 as figure7
     from paritylab.papers.barak2022 import settings as settings
@@ -80,7 +81,7 @@ _WHERE = {
     "engines.curves": ("Curves",),
     "errors": ("CellFailed", "InvalidInput"),
     "functions.fingerprints": ("named",),
-    "measures.alignment": ("alignment",),
+    "measures.alignment": ("alignment", "alignments"),
     "measures.population": ("population_gradient",),
     "running.crews": ("crew",),
     "running.races": ("Race", "race"),

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from paritylab import engines
-from paritylab.errors import CellFailed, InvalidInput, require
+from paritylab.errors import CellFailed, InvalidInput, in_a_line, require
 from paritylab.functions import fingerprints
 from paritylab.running import clusters, luggage
 from paritylab.running.interfaces import Trainer
@@ -149,6 +149,8 @@ class Crew:
                     time.sleep(TOGETHER_SECONDS)
                     ended += done.next_batch(block=False)
                     for future in ended:
+                        if future.status == "error" and isinstance(error := future.exception(), OSError):
+                            raise InvalidInput(f"on a worker: {in_a_line(error)}") from error
                         if future.status != "finished":
                             future.result()  # raises
                     answers = self.client.gather(ended)
