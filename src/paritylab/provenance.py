@@ -97,7 +97,7 @@ def hardware() -> str:
 
 @functools.cache
 def processor() -> str:
-    """The model of the CPU, as the system has it.
+    """The model of the CPU, as the system has it: some have one name for several, which numbers tell apart.
 
     >>> processor() != ""
     True
@@ -107,8 +107,10 @@ def processor() -> str:
             words = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]
             return subprocess.run(words, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-        names = ("model name", "Model", "Hardware")  # x86-64, and what ARM boards have
-        model = next((line.partition(":")[2].strip() for line in lines if line.startswith(names)), None)
+        told = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in reversed(lines))}
+        numbers = [f"{name} {told[name]}" for name in ("cpu family", "model", "stepping") if name in told]
+        name = told.get("model name") or told.get("Model") or told.get("Hardware") or ""  # x86-64; ARM boards
+        model = f"{name} ({', '.join(numbers)})" if numbers else name
     except (OSError, subprocess.SubprocessError):
         model = None
     return model or platform.processor() or platform.machine()
