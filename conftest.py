@@ -17,6 +17,11 @@ MOST_BYTES = 10**9
 """What a test process may take from one module to the next: JAX never forgets a compiled program by itself."""
 
 
+def pytest_collection_finish() -> None:
+    """Modules and tests stay to the end: looking through them for garbage again and again is a tenth of the work."""
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _programs_are_compiled_once(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Compiling is most of what the tests cost; many of them, in all test processes, ask for the same programs.
