@@ -176,12 +176,20 @@ double fma_peak(double seconds, int threads, const std::string& isa) {
     return total;
 }
 
+#if defined(__clang__)
+constexpr const char* COMPILER = "Clang " __clang_version__;
+#else
+constexpr const char* COMPILER = "GCC " __VERSION__;
+#endif
+
 }  // namespace
 
 NB_MODULE(_lanes, m) {
     m.doc() = "Trains many small networks at once on sparse parities, on the CPU.";
 
     m.attr("SCHEDULE_BLOCK") = Schedule::SIZE;
+    m.attr("compiler") = COMPILER;
+    m.attr("commit") = PARITYLAB_COMMIT;
     m.def("supported_isas", [] {
         std::vector<std::string> names;
         for (const Kernel& kernel : supported_kernels()) names.emplace_back(kernel.name);

@@ -14,6 +14,7 @@ from commands import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import paritylab as pl
 from paritylab import InvalidInput, LeakyParity, Parity, Polynomial, baselines
 from paritylab.baselines import low_degree, page
 from paritylab.baselines.records import Record, frame
@@ -223,6 +224,26 @@ def test_the_command_takes_terms(capsys, tmp_path):
         status, out, err = run(capsys, "compare", *terms, *options, "--out", str(tmp_path))
         assert (status, out, err.count("\n")) == (2, "", 1)
         assert message in err
+
+
+@pytest.mark.parametrize("target", ["majority:3", "mod:3,4", "address:1"])
+def test_tables_are_the_polynomials_that_they_are(target):
+    problem = pl.Problem(9, target)
+    for name in FINDERS:
+        record = baselines.learn(name, problem, 10 * ENOUGH[name])
+        assert record.status == "solved", (name, record.note)
+        assert {term.support for term in record.terms} == set(target_of(problem).terms)
+
+
+@pytest.mark.parametrize(("problem", "words"), [
+    (pl.Problem(9, [0, 1], "biased:0.7"), "not a Problem with inputs that are not uniform"),
+    (pl.Problem(9, [0, 1], scale=2), "not a Problem with a scale"),
+    (pl.multitask(9, 3, 2), "not a Problem with tasks"),
+    (pl.Problem(9, pl.Sum([(1, (0,)), (1, (1, 2)), (1, (3,))], sign=True)), "not a Problem with a Sum"),
+])
+def test_what_a_learner_cannot_find_is_said(problem, words):
+    with pytest.raises(InvalidInput, match=words):
+        baselines.learn("low-degree", problem, 100)
 
 
 def test_the_list_and_the_page_say_what_each_can_find(capsys):

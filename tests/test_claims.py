@@ -27,7 +27,8 @@ def package(tmp_path, monkeypatch):
 def test_a_trial_leaves_figure_data_result_and_if_asked_evidence(package):
     result = reproduce(registry()[FAST], Lab("quick", package / "out"), record=True)
     names = {path.name for path in result.files}
-    assert names == {"figure.png", "figure.svg", "figure.pdf", "data.parquet", "data.csv", f"{FAST}.json"}
+    files = {"figure.png", "figure.svg", "figure.pdf", "data.parquet", "data.csv", "records.csv.gz"}
+    assert names == files | {f"{FAST}.json"}
     assert all(path.stat().st_size > 0 for path in result.files)
     recorded = evidence.shipped(FAST)["quick"]
     assert recorded["verdict"] == result.verdict

@@ -60,6 +60,19 @@ def test_parts_of_a_figure_are_judged_apart(tmp_path: Path) -> None:
     assert offline["Gaussian weights memorise"] == "contradicted"  # none of the made-up runs has a small training loss
 
 
+@pytest.mark.parametrize(("later", "sizes", "laws"), [(1, "holds", "holds"), (3, "contradicted", "contradicted")])
+def test_starts_of_a_sparse_parity_that_need_more_examples_are_seen(
+    later: float, sizes: str, laws: str, tmp_path: Path
+) -> None:
+    """Accuracy rises with log N, and from Gaussian weights only at so many times as many examples."""
+    def ends(setup: Any) -> float:
+        needed = 3000 * (later if setup.learner.init.spec == "gaussian" else 1)
+        return float(np.clip(0.75 + 0.25 * np.log10(setup.problem.sample / needed), 0.5, 1))
+
+    found = outcome_of("fig4-left", Pretended(ends, tmp_path)).checks
+    assert [check.result for check in found] == [sizes, laws], [str(check) for check in found]
+
+
 def test_what_perturbed_starts_learn_is_measured_by_what_signs_learn(tmp_path: Path) -> None:
     def ends(setup: Any) -> float:
         lost = setup.learner.init.spec != "rademacher" and setup.problem.n > 120

@@ -165,7 +165,7 @@ def race(p10: float) -> Race:
 
 @pytest.mark.parametrize(("exponent", "expected"), [(0.2, HOLDS), (0.9, CONTRADICTED)])
 def test_exponents_of_cells(exponent, expected):
-    trial = laws.Fig9Amended("quick")
+    trial = laws.Fig9Amended("standard")  # a wrong one among a handful of cells is no wonder
     got = [[race(100 * (n - 9) ** (exponent * k)) for n in (10, 20, 30)] for _, k, _ in trial.points()]
     assert results(trial.judge(got).checks) == {"": expected}
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from paritylab.claims import Lab, find, reproduce
-from paritylab.papers.glasgow2023 import common, gradients, invariance, phase_two, samples
+from paritylab.claims.medians import exponent
+from paritylab.papers.glasgow2023 import gradients, invariance, phase_two, samples
 
 CLAIMS = find(["glasgow2023.*"])
 
@@ -29,10 +30,10 @@ def test_exact_claims_are_reproduced(claim, tmp_path):
 def test_exponents_of_power_laws_and_of_unsolved_runs():
     d = [10, 20, 40]
     values = [np.full(5, 3.0 * n**2) for n in d]
-    assert common.exponent(d, values)[0] == pytest.approx(2.0)
-    assert common.exponent(d, values, np.array(d) ** 0.5)[0] == pytest.approx(1.5)
+    assert exponent(d, values)[0] == pytest.approx(2.0)
+    assert exponent(d, values, np.array(d) ** 0.5)[0] == pytest.approx(1.5)
     values[2][:4] = math.inf
-    slope, interval = common.exponent(d, values)
+    slope, interval = exponent(d, values)
     assert math.isnan(slope)
     assert interval == (-math.inf, math.inf)
 
@@ -41,7 +42,7 @@ def test_some_unsolved_runs_widen_the_interval():
     d = [10, 20, 40]
     values = [np.array([1.0, 1.1, 1.2, 1.3, 1.4]) * n for n in d]
     values[2][3:] = math.inf
-    slope, interval = common.exponent(d, values)
+    slope, interval = exponent(d, values)
     assert slope == pytest.approx(1.0)
     assert interval[1] == math.inf
 

@@ -200,3 +200,33 @@ def test_any_arguments_are_answered_with_status_0_or_2(command, options, capsys,
     if status == 0 and "--json" in arguments:
         json.loads(out)
     assert files(tmp_path) == []
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("stage = 3", "there is no table [[stage]]"),
+    ("", "there is no table [[stage]]"),
+    ("[[stage]]\nlr = 2", "a stage says until which step"),
+    ("[[stage]]\nuntil = 9\nwhat = 1", "unknown value of a stage 'what'; allowed: until, inputs, slide, lr, batch"),
+    ("[[stage]]\nuntil = 9\ninputs = 'foo'", "unknown law of inputs 'foo'"),
+    ("[[stage]", "Expected"),
+    (None, "No such file"),
+])
+def test_a_file_of_stages_that_is_none_is_one_line(text, words, capsys, tmp_path):
+    path = tmp_path / "stages.toml"
+    if text is not None:
+        path.write_text(text)
+    status, out, error = run(capsys, "measure", "--stages", str(path), "--out", str(tmp_path / "out"))
+    assert (status, out, error.count("\n")) == (2, "", 1)
+    assert error.startswith(f"paritylab: error: --stages {path}: ")
+    assert words in error
+    assert "__init__" not in error
+
+
+def test_the_spectrum_of_a_table_in_a_file(capsys, tmp_path):
+    path = tmp_path / "table.txt"
+    path.write_text("1 -1 -1 1\n")
+    status, out, _ = run(capsys, "fourier", "--target", f"table:{path}", "--json")
+    assert status == 0
+    assert json.loads(out)["terms"] == [{"support": [0, 1], "coefficient": 1.0}]
+    status, out, error = run(capsys, "fourier", "--target", f"table:{tmp_path / 'nothing'}")
+    assert (status, out, error.count("\n")) == (2, "", 1)

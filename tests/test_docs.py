@@ -26,15 +26,27 @@ def test_the_reference_is_what_the_code_says():
 def test_the_how_to_pages_are_there():
     assert set(HOW_TO) == {"add-a-claim", "add-a-paper", "add-a-network", "add-a-learner", "add-an-engine",
                            "amend-a-claim", "optimisers", "run-on-slurm", "read-the-store", "multitask",
-                           "curriculum", "staircase", "grokking", "pose-your-own-question"}
+                           "check-a-result", "curriculum", "staircase", "grokking", "pose-your-own-question"}
 
 
+@pytest.fixture
+def example(monkeypatch):
+    """The paper me2025 can be imported meanwhile, and leaves nothing behind."""
+    monkeypatch.syspath_prepend(ROOT / "examples" / "me2025" / "src")
+    forget("me2025")
+    yield
+    forget("me2025")
+
+
+def forget(package: str) -> None:
+    for module in [module for module in sys.modules if module.partition(".")[0] == package]:
+        del sys.modules[module]
+
+
+@pytest.mark.usefixtures("example")
 @pytest.mark.parametrize("name", [name for name in HOW_TO if name != "run-on-slurm"])
 def test_examples_in_python_run(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(ROOT / "examples" / "me2025" / "src")
-    for module in [module for module in sys.modules if module.partition(".")[0] == "me2025"]:
-        monkeypatch.delitem(sys.modules, module)
     names: dict = {"__name__": name.replace("-", "_")}
     for block in blocks(ROOT / "docs" / "how-to" / f"{name}.md", "python"):
         exec(compile(smaller(block) if "figure = " in block else block, name, "exec"), names)

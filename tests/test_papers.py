@@ -18,6 +18,7 @@ from paritylab import places
 from paritylab.claims import find
 from paritylab.claims.library import PaperWarning
 from paritylab.claims.registry import registry
+from paritylab.errors import InvalidInput
 
 pytestmark = pytest.mark.filterwarnings("default::paritylab.places.PlaceWarning",
                                         "default::paritylab.claims.evidence.EvidenceWarning")
@@ -162,6 +163,24 @@ def test_a_module_that_cannot_be_imported_leaves_its_claims_out(tmp_path, capsys
     status, _, error = run(capsys, "reproduce", "me2025.width", *told)
     assert status == 2
     assert error.splitlines()[-1].startswith("paritylab: error: paper me2025: width.py cannot be imported")
+
+
+def test_papers_of_one_name_in_two_folders_are_not_mixed_up(tmp_path, monkeypatch):
+    changed = broken(tmp_path, "width.py", "\n\n@claim", "ANSWER = 42\n\n@claim")
+    for folder, answers in ((EXAMPLE / "src", False), (changed, True), (EXAMPLE / "src", False)):
+        monkeypatch.setenv(places.VARIABLE, str(folder))
+        trial = find(["me2025.width"])[0].trial
+        assert ("ANSWER" in trial.judge.__globals__) == answers
+
+
+def test_a_package_that_is_on_the_path_anyway_is_taken_from_there(tmp_path, monkeypatch):
+    copy = shutil.copytree(EXAMPLE / "src" / "me2025", tmp_path / "you2025")
+    place = places.Place("you2025", copy.resolve(), installed=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert place.load("width").__file__ == str(copy / "width.py")
+    other = places.Place("you2025", (EXAMPLE / "src" / "me2025").resolve(), installed=False)
+    with pytest.raises(InvalidInput, match="you2025 is the name of another package"):
+        other.load("width")
 
 
 def test_evidence_of_another_version_is_noted_and_not_used(tmp_path, capsys):

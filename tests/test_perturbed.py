@@ -16,12 +16,22 @@ SEEN = json.loads(FILE.read_text(encoding="utf-8"))
 CLAIMS = [claim.current for claim in registry().values()]
 
 
+FEW = {
+    (f"abbe2024.fig4-{side}.amended", "largest less smallest log10 N at accuracy 0.75"):
+        "three runs of two starts, one of which does not reach 0.75: a quick trial never decides it;"
+        " test_claims_abbe2024_amended.py gives it data with which it holds and others with which it is contradicted"
+    for side in ("left", "right")
+}
+"""Rules that quick trials leave undecided whatever the damage, and why."""
+
+
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.key)
 def test_no_rule_holds_whatever_the_data_say(claim):
     rules = {rule.name for rule in claim.trial("quick", 0).rules() if "quick" in rule.only}
     assert rules <= set(SEEN[claim.key]), "run tools/perturb.py"
     for name in rules:
-        assert set(SEEN[claim.key][name]) not in ({HOLDS}, {UNDECIDED}, set()), name
+        same = set(SEEN[claim.key][name]) in ({HOLDS}, {UNDECIDED}, set())
+        assert same == ((claim.key, name) in FEW), name
 
 
 UNTRIED = {
@@ -52,7 +62,7 @@ def test_rules_that_only_larger_sizes_have_were_tried_too(claim):
             continue
         assert rule.name in SEEN[claim.key], f"{rule.name}; run tools/perturb.py --size full"
         same = set(SEEN[claim.key][rule.name]) in ({HOLDS}, {UNDECIDED}, set())
-        assert same == ((claim.key, rule.name) in STUCK), rule.name
+        assert same == ((claim.key, rule.name) in STUCK | FEW), rule.name
 
 
 @pytest.mark.parametrize("name", long_but(["barak2022.lemma5", "glasgow2023.lemma-c2", "daniely2020.lemma5"],

@@ -35,7 +35,12 @@ from paritylab.storage.records import CENSORED, SOLVED, Records
 FILE = Path(__file__).parents[1] / "docs" / "data" / "perturbed.json"
 Change = Callable[[np.ndarray], np.ndarray]
 RNG = np.random.default_rng(0)
-LESS: dict[str, dict[str, Any]] = {"beyond.xor-batch1": {"d": [160, 320, 640], "seeds": 5}}
+LESS: dict[str, dict[str, Any]] = {
+    "beyond.xor-batch1": {"d": [160, 320, 640], "seeds": 5},
+    "beyond.leap-time": {"n": [16, 24, 32], "seeds": 50},
+    "beyond.bias-buys": {"p": [0.5, 0.6, 0.7], "seeds": 20},
+    "beyond.grokking-map": {"m": [200, 800, 1200, 1600], "decay": [0.0, 0.1], "seeds": 50, "steps": 10_000},
+}
 """What takes the place of full sizes that take hours, so that rules of that size are tried on something."""
 
 

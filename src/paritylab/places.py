@@ -48,7 +48,7 @@ class Place:
     def load(self, module: str) -> ModuleType:
         """A module of the package."""
         try:
-            if not self.installed and self.package not in sys.modules:
+            if not self.installed:
                 self._make_importable()
             return importlib.import_module(f"{self.package}.{module}")
         except InvalidInput:
@@ -60,7 +60,14 @@ class Place:
         """Let a folder that is not installed be imported by its name."""
         assert self.folder is not None
         init = self.folder / "__init__.py"
-        require(importlib.util.find_spec(self.package) is None, f"{self.package} is the name of another package")
+        found = importlib.util.find_spec(self.package)
+        if found is not None and str(self.folder) in (found.submodule_search_locations or ()):
+            return
+        if self.package in _by_folder:  # a paper of this name, in another folder that was named before
+            for name in [name for name in sys.modules if f"{name}.".startswith(f"{self.package}.")]:
+                del sys.modules[name]
+            found = importlib.util.find_spec(self.package)
+        require(found is None, f"{self.package} is the name of another package")
         require(init.is_file(), f"{self.folder} has no __init__.py")
         spec = importlib.util.spec_from_file_location(self.package, init,
                                                       submodule_search_locations=[str(self.folder)])
@@ -72,6 +79,11 @@ class Place:
         except BaseException:
             del sys.modules[self.package]
             raise
+        _by_folder.add(self.package)
+
+
+_by_folder: set[str] = set()
+"""The packages that can be imported because a folder was named."""
 
 
 def places() -> list[Place]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from paritylab.baselines import elimination, fixed_features, goldreich_levin, guessing, low_degree
+from paritylab.baselines import elimination, fixed_features, goldreich_levin, guessing, low_degree, targets
 from paritylab.baselines.search import samples_needed
 from paritylab.baselines.sources import Guess
 from paritylab.baselines.targets import ANY, KINDS, PARITIES, SUMS, degree_of, kind_of, target_of
@@ -128,9 +128,8 @@ def check(name: str, method: Method, problem: Any) -> None:
     """Say in one line why a Method cannot be tried on a Problem, if it cannot."""
     kind = kind_of(problem)
     if kind not in method.targets:
-        given = f"a {type(problem).__name__}"
-        raise InvalidInput(f"{name} finds {in_words(method.targets)}, not {given}; it can be given to"
-                           f" {', '.join(able(kind))}")
+        raise InvalidInput(f"{name} finds {in_words(method.targets)}, not {targets.in_words(problem)}, which can be"
+                           f" given to {', '.join(able(kind))}")
     require(problem.noise < 0.5 or method.predicts, f"{name} needs noise below 1/2, not {problem.noise:g}")
     if why := method.refuses(problem):
         raise InvalidInput(f"{name} {why}")

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from paritylab.errors import require
-from paritylab.setups.problems import AnyProblem, LeakyParity, Parity, Polynomial, Problem, Product, Sum
+from paritylab.measures.boolean import spectrum
+from paritylab.setups.problems import AnyProblem, LeakyParity, Parity, Polynomial, Problem, Product, Sum, Table
 
 Support = tuple[int, ...]
 
@@ -44,15 +45,31 @@ def kind_of(problem: Any) -> str:
 
     >>> kind_of(Parity(8, 2)), kind_of(Polynomial(8, terms=[(1, (0,))]))
     ('parity', 'polynomial')
-    >>> kind_of(Problem(8, "staircase:3")), kind_of(Problem(8, [0, 1], "biased:0.3"))
-    ('polynomial', 'other')
+    >>> kind_of(Problem(8, "staircase:3")), kind_of(Problem(8, "majority:3")), kind_of(Problem(8, [0, 1], "biased:0.3"))
+    ('polynomial', 'polynomial', 'other')
     """
     require(isinstance(problem, AnyProblem), f"a learner is given a Problem, not {problem!r}")
     require(not isinstance(problem.support, str), "a learner is given one support, not a random one for each run")
     if isinstance(problem, Problem):
-        known = {Product: "parity", Sum: "other" if getattr(problem.target, "sign", True) else "polynomial"}
+        known = {Product: "parity", Table: "polynomial",
+                 Sum: "other" if getattr(problem.target, "sign", True) else "polynomial"}
         return known.get(type(problem.target), "other") if problem.simple and problem.scale == 1 else "other"
     return _KIND_OF.get(type(problem).labels, "other")
+
+
+def in_words(problem: AnyProblem) -> str:
+    """What a Problem is that no learner but those that predict can be given.
+
+    >>> in_words(Problem(8, [0, 1], "biased:0.3")), in_words(Problem(8, Sum([(1, (0,)), (2, (1,))], sign=True)))
+    ('a Problem with inputs that are not uniform', 'a Problem with a Sum')
+    """
+    if not isinstance(problem, Problem):
+        return f"a {type(problem).__name__}"
+    if problem.tasks:
+        return "a Problem with tasks"
+    if not problem.simple:
+        return "a Problem with inputs that are not uniform"
+    return "a Problem with a scale" if problem.scale != 1 else f"a Problem with a {type(problem.target).__name__}"
 
 
 @dataclass(frozen=True)
@@ -121,12 +138,17 @@ def target_of(problem: AnyProblem) -> Target | None:
 
     >>> target_of(Polynomial(8, terms=[(1, (0, 1)), (2, (3,)), (-1, (0, 1))]))
     Target(terms={(3,): 2.0})
+    >>> target_of(Problem(8, Table((5, 1), [1, 1, 1, -1]))).terms
+    {(): 0.5, (5,): 0.5, (1,): 0.5, (1, 5): -0.5}
     """
     kind = kind_of(problem)
     if kind in PARITIES:
         return Target({tuple(problem.support or ()): 1.0})
     if kind == "other":
         return None
+    if isinstance(table := problem.target, Table):  # type: ignore[attr-defined]
+        found = spectrum(table.array).terms
+        return Target({tuple(sorted(table.places[i] for i in term.support)): term.coefficient for term in found})
     terms: dict[Support, float] = {}
     for coefficient, support in problem.target.terms:  # type: ignore[attr-defined]
         terms[tuple(support)] = terms.get(tuple(support), 0.0) + coefficient

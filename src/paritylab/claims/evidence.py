@@ -2,8 +2,9 @@
 
 One file per claim, one entry per size of the trial, and another, ``<claim>.amended``, for its amended rule. A paper
 ships ``evidence/<claim>.json`` (written by ``paritylab reproduce --record``), with figure and data of the largest trial
-beside it; trials of one's own are kept as ``<out>/claims/<claim>/<size>/result.json``, with digests of the files beside
-it.
+beside it, and of each trial a table of the records that it stands on (:mod:`paritylab.claims.sources`). Trials of one's
+own are kept as ``<out>/claims/<claim>/<size>/result.json``. Both have digests of themselves and of the files beside
+them, and say where they come from (:mod:`paritylab.provenance`); evidence recorded before 17 November 2026 has neither.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from paritylab.claims.library import paper
 from paritylab.claims.rules import SIZES
 from paritylab.errors import InvalidInput, require
 from paritylab.storage.files import write_atomically
-from paritylab.storage.kept import is_sound, load_document, recall
+from paritylab.storage.kept import digest_of, is_sound, load_document, recall, sealed
 
 FORMAT = 1
 SHIPPABLE = {"csv": 100_000, "parquet": 500_000}
 """The most bytes of data that the package ships with a claim: as CSV, or else as Parquet."""
+RECORDS = "records.csv.gz"
 
 
 class EvidenceWarning(UserWarning):
@@ -36,8 +38,29 @@ def shipped_directory(claim: str) -> Path:
 
 def shipped(claim: str) -> dict[str, dict[str, Any]]:
     """The recorded evidence of a claim, by size."""
-    document = _read(shipped_directory(claim) / f"{claim}.json")
-    return document.get("sizes", {})
+    return shipped_document(claim).get("sizes", {})
+
+
+def shipped_document(claim: str) -> dict[str, Any]:
+    """All of it: ``sizes``, and under ``files`` the digests of figure and data; empty if there is none."""
+    return _read(shipped_directory(claim) / f"{claim}.json")
+
+
+def files_of(claim: str, found: dict[str, Any]) -> dict[str, str]:
+    """Digests of the files beside the trial that :func:`strongest` found, by name; those shipped are of the largest."""
+    if found["source"] == "local":
+        return found.get("files", {})
+    document = shipped_document(claim)
+    largest = max(document.get("sizes", {"": {}}), key=[*SIZES, ""].index)
+    return document.get("files", {}) if found["size"] == largest else {}
+
+
+def sources_of(out: Path, claim: str, found: dict[str, Any]) -> Path | None:
+    """The table of records that the trial stands on which :func:`strongest` found."""
+    if found["source"] == "shipped":
+        path = shipped_directory(claim) / found.get("records", {"file": "none"})["file"]
+        return path if path.is_file() else None
+    return next(_beside(out, claim, found, [RECORDS] if RECORDS in found.get("files", {}) else []), None)
 
 
 def local_directory(out: Path, claim: str, size: str) -> Path:
@@ -94,34 +117,35 @@ def _beside(out: Path, claim: str, found: dict[str, Any], names: Sequence[str]) 
             yield path
 
 
-def record(claim: str, entry: dict[str, Any], figure: bytes | None, data: Sequence[Path] = ()) -> Path:
+def record(claim: str, entry: dict[str, Any], figure: bytes | None, data: Sequence[Path], records: bytes) -> Path:
     """Add an entry to the shipped evidence, and keep figure and data (if small) of the largest trial beside it."""
-    directory = shipped_directory(claim)
-    sizes = {**shipped(claim), entry["size"]: entry}
+    directory, before = shipped_directory(claim), shipped_document(claim)
+    table = f"{claim}.{entry['size']}.{RECORDS}"
+    entry = sealed(entry | {"records": {"file": table, "digest": digest_of(records)}})
+    sizes = {**before.get("sizes", {}), entry["size"]: entry}
     known = {size: sizes[size] for size in SIZES if size in sizes}
-    document = {"format": FORMAT, "claim": entry["claim"], "sizes": known}
+    largest = entry["size"] == max(sizes, key=SIZES.index)
+    files = _small(claim, figure, data) if largest else None
+    digests = before.get("files") if files is None else {name: digest_of(text) for name, text in files.items()}
+    document = {"format": FORMAT, "claim": entry["claim"], "sizes": known} | ({"files": digests} if digests else {})
     path = directory / f"{claim}.json"
     try:
         directory.mkdir(exist_ok=True)
+        for suffix in ("svg", *SHIPPABLE) if files is not None else ():
+            (directory / f"{claim}.{suffix}").unlink(missing_ok=True)
+        for name, text in {**(files or {}), table: records}.items():
+            write_atomically(directory / name, text)
         write_atomically(path, (json.dumps(document, indent=1, allow_nan=False) + "\n").encode())
-        if entry["size"] == max(sizes, key=SIZES.index):
-            if figure is not None:
-                write_atomically(directory / f"{claim}.svg", figure)
-            _ship(claim, data)
     except OSError as error:
         raise InvalidInput(f"cannot record evidence in {directory}: {error.strerror or error}") from error
     return path
 
 
-def _ship(claim: str, data: Sequence[Path]) -> None:
-    """Keep the first of these files that is small enough, in place of what was there."""
-    for suffix in SHIPPABLE:
-        (shipped_directory(claim) / f"{claim}.{suffix}").unlink(missing_ok=True)
-    for path in sorted(data):
-        suffix = path.suffix[1:]
-        if path.stat().st_size <= SHIPPABLE.get(suffix, 0):
-            write_atomically(shipped_directory(claim) / f"{claim}.{suffix}", path.read_bytes())
-            return
+def _small(claim: str, figure: bytes | None, data: Sequence[Path]) -> dict[str, bytes]:
+    """The figure and the first of these files that is small enough, by the names under which they are shipped."""
+    fit = (path for path in sorted(data) if path.stat().st_size <= SHIPPABLE.get(path.suffix[1:], 0))
+    shown = {} if figure is None else {f"{claim}.svg": figure}
+    return shown | {f"{claim}{path.suffix}": path.read_bytes() for path in list(fit)[:1]}
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -1,9 +1,15 @@
-"""Intervals that claims of several papers state: of a proportion, of a mean over seeds, of any statistic of samples."""
+"""Intervals that claims of several papers state: of a proportion, of a mean over seeds, of any statistic of samples.
+
+Noise has one direction in some statistics: it raises a maximum, lowers a minimum and bends what is straight.
+Resampling adds it a second time, so that percentiles of resampled values can exclude the very estimate. Such
+statistics have intervals of their own here: :func:`largest` and :func:`smallest` of several estimates, :func:`below`
+for what noise only lowers, and :func:`share_of_cases` where cases are counted whose values are estimates.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,8 +17,12 @@ from scipy import stats
 
 from paritylab.aliases import Floats, Interval
 
+Estimate = tuple[float, Interval]
+"""A value and its interval."""
+LEVEL = 0.95
 
-def proportion(count: int, total: int) -> tuple[float, Interval]:
+
+def proportion(count: int, total: int) -> Estimate:
     """A proportion and its Clopper-Pearson interval.
 
     >>> share, (low, high) = proportion(9, 10)
@@ -23,7 +33,7 @@ def proportion(count: int, total: int) -> tuple[float, Interval]:
     return count / total, (float(interval.low), float(interval.high))
 
 
-def share(flags: ArrayLike) -> tuple[float, Interval]:
+def share(flags: ArrayLike) -> Estimate:
     """The share of flags that are set, and its Clopper-Pearson interval.
 
     >>> value, (low, high) = share([True] * 9 + [False])
@@ -33,8 +43,8 @@ def share(flags: ArrayLike) -> tuple[float, Interval]:
     return proportion(int(np.sum(flags)), np.size(flags))
 
 
-def mean(values: ArrayLike) -> tuple[float, Interval]:
-    """The mean over seeds and its 95 % Student-t interval, which is infinite for a single value.
+def mean(values: ArrayLike, level: float = LEVEL) -> Estimate:
+    """The mean over seeds and its Student-t interval (95 % unless said), which is infinite for a single value.
 
     >>> value, (low, high) = mean([0.4, 0.5, 0.6])
     >>> round(value, 9), round(low, 3), round(high, 3)
@@ -44,14 +54,17 @@ def mean(values: ArrayLike) -> tuple[float, Interval]:
     centre = float(np.mean(array))
     if len(array) < 2:
         return centre, (-math.inf, math.inf)
-    half = float(stats.t.ppf(0.975, len(array) - 1) * np.std(array, ddof=1) / math.sqrt(len(array)))
+    half = float(stats.t.ppf((1 + level) / 2, len(array) - 1) * np.std(array, ddof=1) / math.sqrt(len(array)))
     return centre, (centre - half, centre + half)
 
 
 def bootstrap(
-    statistic: Callable[..., float], *samples: Floats, rng: np.random.Generator, resamples: int = 2000
+    statistic: Callable[..., float], *samples: Floats, rng: np.random.Generator, resamples: int = 2000,
+    level: float = LEVEL,
 ) -> Interval:
-    """The 95 % percentile interval of a statistic of independent samples; an undefined resample counts at both ends.
+    """The percentile interval of a statistic of independent samples; an undefined resample counts at both ends.
+
+    It is for statistics that noise moves both ways alike, such as medians, ratios and slopes.
 
     >>> low, high = bootstrap(np.median, np.arange(99.0), rng=np.random.default_rng(0))
     >>> 35 < low < 49 < high < 63
@@ -62,12 +75,12 @@ def bootstrap(
     with np.errstate(invalid="ignore", divide="ignore"):
         values = np.array([statistic(*(rng.choice(s, len(s)) for s in samples)) for _ in range(resamples)])
     undefined = np.isnan(values)
-    low = np.quantile(np.where(undefined, -np.inf, values), 0.025, method="lower")
-    high = np.quantile(np.where(undefined, np.inf, values), 0.975, method="higher")
+    low = np.quantile(np.where(undefined, -np.inf, values), (1 - level) / 2, method="lower")
+    high = np.quantile(np.where(undefined, np.inf, values), (1 + level) / 2, method="higher")
     return float(low), float(high)
 
 
-def estimate(statistic: Callable[..., float], *samples: Floats, rng: np.random.Generator) -> tuple[float, Interval]:
+def estimate(statistic: Callable[..., float], *samples: Floats, rng: np.random.Generator) -> Estimate:
     """A statistic of independent samples, and its bootstrap interval.
 
     >>> value, (low, high) = estimate(lambda a, b: np.mean(a) - np.mean(b), np.arange(9.0), np.arange(9.0) - 8,
@@ -76,3 +89,99 @@ def estimate(statistic: Callable[..., float], *samples: Floats, rng: np.random.G
     (8.0, True)
     """
     return float(statistic(*samples)), bootstrap(statistic, *samples, rng=rng)
+
+
+# --- what noise moves one way -----------------------------------------------------------------------------------------
+
+
+def together(count: int) -> float:
+    """The level at which each of so many intervals is stated, that all of them hold with 95 % (Bonferroni).
+
+    >>> round(together(5), 3)
+    0.99
+    """
+    return 1 - (1 - LEVEL) / count
+
+
+def contrast(samples: Sequence[Floats], weights: Sequence[float], level: float = LEVEL) -> Estimate:
+    """A weighted sum of the means of independent samples, and its Welch interval.
+
+    >>> value, (low, high) = contrast([np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0, 2.0])], [1, -1])
+    >>> value, round(low, 2), round(high, 2)
+    (1.0, -1.27, 3.27)
+    """
+    value = float(sum(weight * np.mean(each) for weight, each in zip(weights, samples, strict=True)))
+    parts = [weight**2 * float(np.var(each, ddof=1)) / len(each) for weight, each in zip(weights, samples, strict=True)]
+    if not (variance := sum(parts)):
+        return value, (value, value)
+    freedom = variance**2 / sum(part**2 / (len(each) - 1) for part, each in zip(parts, samples, strict=True))
+    half = float(stats.t.ppf((1 + level) / 2, freedom)) * math.sqrt(variance)
+    return value, (value - half, value + half)
+
+
+def distance(signed: Estimate) -> Estimate:
+    """The absolute value of an estimate.
+
+    >>> distance((-0.2, (-0.5, 0.1))), distance((-2.0, (-3.0, -1.0)))
+    ((0.2, (0.0, 0.5)), (2.0, (1.0, 3.0)))
+    """
+    value, (low, high) = signed
+    return abs(value), (max(low, -high, 0.0), max(-low, high))
+
+
+def largest(estimates: Sequence[Estimate]) -> Estimate:
+    """The largest of several values (NaN if one is): its interval is right wherever all of theirs are, and holds it.
+
+    State theirs at the level ``together(len(estimates))``.
+
+    >>> largest([(1.0, (0.5, 1.5)), (0.9, (0.1, 1.7))])
+    (1.0, (0.5, 1.7))
+    """
+    values, lows, highs = zip(*((value, *interval) for value, interval in estimates), strict=True)
+    return float(np.max(values)), (float(np.max(lows)), float(np.max(highs)))
+
+
+def smallest(estimates: Sequence[Estimate]) -> Estimate:
+    """The smallest of several values, likewise.
+
+    >>> smallest([(1.0, (0.5, 1.5)), (0.9, (0.1, 1.7))])
+    (0.9, (0.1, 1.5))
+    """
+    values, lows, highs = zip(*((value, *interval) for value, interval in estimates), strict=True)
+    return float(np.min(values)), (float(np.min(lows)), float(np.min(highs)))
+
+
+def below(value: float, resampled: Floats, most: float = math.inf) -> Estimate:
+    """A statistic that noise only lowers, at most ``most``, with an interval from resampled values.
+
+    These lie below the estimate about as far as it lies below the truth. Their lower end is therefore on the safe side,
+    and the upper one is as far above the estimate as the lower one is below. An undefined resample counts at both ends.
+
+    >>> below(0.9, np.linspace(0.7, 0.88, 1000), most=1.0)
+    (0.9, (0.7043..., 1.0))
+    """
+    if math.isnan(value):
+        return value, (-math.inf, most)
+    low = float(np.quantile(np.where(np.isnan(resampled), -np.inf, resampled), (1 - LEVEL) / 2, method="lower"))
+    return value, (min(low, value), min(2 * value - min(low, value), most))
+
+
+def share_of_cases(within: int, inside: int, outside: int, total: int, wrong: tuple[float, float]) -> Estimate:
+    """The share of fixed cases whose true value lies within a bound, if each value is an estimate.
+
+    By their estimates ``within`` of ``total`` cases lie there; of so many one is sure that they are ``inside`` or
+    ``outside``, wrongly with chances of at most ``wrong`` for a case, independently. If T cases are outside, more than
+    the 97.5 % quantile of a binomial of T are taken for inside with a chance of 2.5 % only: which bounds T.
+
+    >>> share_of_cases(within=100, inside=100, outside=0, total=100, wrong=(0.05, 0.05))
+    (1.0, (0.99, 1.0))
+    >>> share_of_cases(within=98, inside=90, outside=1, total=100, wrong=(0.05, 0.05))
+    (0.98, (0.88, 1.0))
+    """
+    def most(missed: int, chance: float) -> int:
+        """The most cases of a kind of which no more than so many were not taken for the other kind."""
+        counts = np.arange(total + 1)
+        return int(counts[counts - stats.binom.ppf((1 + LEVEL) / 2, counts, chance) <= missed].max())
+
+    low = 1 - most(total - inside, wrong[0]) / total
+    return within / total, (low, most(total - outside, wrong[1]) / total)

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from paritylab.aliases import Arrays
-from paritylab.claims import requests
+from paritylab.claims import requests, sources
 from paritylab.claims.requests import Pending, Request, Strategy
 from paritylab.claims.rules import SIZES, Size
+from paritylab.claims.sources import Source
 from paritylab.engines.registry import names
 from paritylab.errors import require, unknown
 from paritylab.running import keeping, races
@@ -79,6 +80,8 @@ class Lab:
         self.reused = 0
         self.recalled = 0
         self.recalled_seconds = 0.0
+        self.sources: list[Source] = []
+        """What the trial stands on."""
 
     # --- what a trial asks for ------------------------------------------------------------------------------------
 
@@ -218,6 +221,7 @@ class Lab:
             if task not in missing:
                 self.recalled += 1
                 self.recalled_seconds += float(arrays.get("seconds", 0.0))
+            self.sources.append(sources.of_arrays(task, arrays))
             found.append(arrays)
         return found
 

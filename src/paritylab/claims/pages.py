@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paritylab.claims import evidence
@@ -22,8 +22,12 @@ asked, is **contradicted** if one lies outside, and is **undecided** otherwise. 
 the paper prints it, rests on a value that the paper does not print, changes one that it does, or corrects a statement.
 The first rules were written before the evidence was recorded, though some were calibrated on trials; they stand with
 their verdicts (`claims show ID --first`), for which a point estimate was enough. An amended rule was committed before
-its run and tried on seeds that nobody had seen. Departures that the papers' own errors force are in
+its run and tried on seeds that nobody had seen; where a slip in its arithmetic was found later, a dated remark says so,
+and it was corrected before a run on other seeds. Departures that the papers' own errors force are in
 [errata](errata.md)."""
+AGREED = """An interval has no width where all the runs that it is made of agree: {count} of {all} checks by the rules
+that count rest on such agreement, and say "its runs agree". It is as good as their number: of five runs that agree one
+can be 95 % sure that about half of all runs do so."""
 
 
 def check_line(check: dict[str, Any]) -> str:
@@ -39,18 +43,30 @@ def check_line(check: dict[str, Any]) -> str:
 
 
 def power_words(check: dict[str, Any]) -> str:
-    """How many runs would decide, at the effect measured where it is undecided, else at the one that is claimed."""
+    """How many runs would decide, at the effect measured where it is undecided, else at the one that is claimed.
+
+    Of an interval of no width it says why: it is no better than the number of runs that agree.
+    """
     times, claimed = check.get("times"), check.get("times_claimed")
+    if agreed(check):
+        return "its runs agree"
     if result_of(check) == UNDECIDED and isinstance(times, float) and times:
         return more_runs(times)
     return f"{claimed:.2g} times the runs decide at the claimed effect" if isinstance(claimed, float) else ""
+
+
+def agreed(check: dict[str, Any]) -> bool:
+    """Whether its interval has no width."""
+    return bool(check["interval"]) and check["interval"][0] == check["interval"][1]
 
 
 def markdown(claims: Sequence[Claim]) -> str:
     """A page of results: a table of all, then the numbers of those that do not hold as a whole."""
     found = {claim.id: standing(NOWHERE, claim) for claim in claims}
     published = [each for each in found.values() if not each.claim.paper.own]
-    lines = [HEAD, "", f"Of {len(published)} published claims, by the {told(published)}.", "",
+    checks = [check for each in found.values() if each.found for check in each.found["checks"]]
+    lines = [HEAD, "", AGREED.format(count=sum(map(agreed, checks)), all=len(checks)), "",
+             f"Of {len(published)} published claims, by the {told(published)}.", "",
              "| claim | | result and basis | first rule | size | runs | seconds |", "|---|---|---|---|---|---|---|"]
     lines += [f"| `{name}` | {plain(each.claim.title)} | {_row(each)} |" for name, each in found.items()]
     for title, word in (("Contradicted", CONTRADICTED), ("In parts", IN_PARTS), ("Undecided", UNDECIDED)):
@@ -89,6 +105,30 @@ def amendment_lines(claim: Claim, found: dict[str, Any] | None) -> list[str]:
     commit = f", commit {found['commit'][:10]}" if found and "commit" in found else ""
     return [f"Amended {amendment.date} ({amendment.kind}{commit}): {amendment.change}",
             f"The paper ({amendment.where}): \"{amendment.quote}\"", f"Known when it was written: {amendment.known}"]
+
+
+def origin_lines(found: Mapping[str, Any], files: Mapping[str, str]) -> list[str]:
+    """Who made evidence, with what, and the digests of what it stands on; of older evidence, that it says none."""
+    origin = found.get("origin")
+    if origin is None:
+        return ["recorded before evidence said where it comes from: no origin, no digests"]
+    commit = f", commit {origin['commit']}" if "commit" in origin else ""
+    lines = [f"made by paritylab {origin['paritylab']}{commit}, {origin['time']}, seed {found['seed']}",
+             f"on {origin['processor']} ({origin['hardware']}), {origin['system']}",
+             f"with Python {origin['python']}, {origin['libraries']}"]
+    lines += [f"engine {name}: {build}" for name, build in origin["builds"].items() if build]
+    if "records" in found:
+        lines.append(f"stands on records: {found['records']['file']}, digest {found['records']['digest']}")
+    return lines + [f"{name}: digest {digest}" for name, digest in files.items()]
+
+
+def command(claim: Claim, found: Mapping[str, Any] | None, first: bool = False) -> str:
+    """What makes evidence again, ``first`` by the first rule where there is another; without any, a quick trial."""
+    if not found:
+        return f"paritylab reproduce {claim.id} --quick"
+    size = {"quick": " --quick", "full": " --full"}.get(found["size"], "")
+    seed = f" --seed {found['seed']}" if found["seed"] else ""
+    return f"paritylab reproduce {claim.id}{size}{' --first' if first else ''}{seed}"
 
 
 def plain(text: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import io
 import json
-import os
 import platform
 import subprocess
 import time
@@ -15,8 +14,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, cast
 
-from paritylab import __version__
-from paritylab.claims import evidence
+from paritylab import __version__, engines, provenance
+from paritylab.claims import evidence, sources
 from paritylab.claims.lab import Lab
 from paritylab.claims.library import Claim
 from paritylab.claims.registry import find
@@ -86,12 +85,15 @@ def reproduce(claim: str | Claim, lab: Lab | None = None, record: bool = False) 
     directory = evidence.local_directory(lab.out, claim.key, result["size"])
     directory.mkdir(parents=True, exist_ok=True)
     data = _write_data(directory, outcome.data)
-    files = [*data, *_write_figure(directory, outcome.figure)]
+    records = sources.to_bytes(lab.sources)
+    write_atomically(directory / evidence.RECORDS, records)
+    files = [*data, directory / evidence.RECORDS, *_write_figure(directory, outcome.figure)]
     digests = {path.name: digest_of(path.read_bytes()) for path in files}
     save_document(directory / "result.json", result | {"files": digests})
     if record:
         figure = (directory / "figure.svg").read_bytes() if outcome.figure is not None else None
-        files.append(evidence.record(claim.key, result | ({"commit": commit} if commit else {}), figure, data))
+        entry = result | ({"commit": commit} if commit else {})
+        files.append(evidence.record(claim.key, entry, figure, data, records))
     return Reproduction(claim, outcome, result, files)
 
 
@@ -189,9 +191,16 @@ def _result(claim: Claim, trial: Trial, lab: Lab, outcome: Outcome, seconds: flo
         "seconds": round(seconds + lab.recalled_seconds, 2),
         "versions": {"paritylab": __version__, "python": platform.python_version()}
         | {name: metadata.version(name) for name in ("jax", "numpy", "scipy")},
-        "hardware": hardware(),
+        "hardware": provenance.hardware(),
+        "origin": provenance.origin() | {"builds": _builds(lab)},
         "date": datetime.date.today().isoformat(),
     }
+
+
+def _builds(lab: Lab) -> dict[str, str]:
+    """How the engines of this machine were made that trained; records may have come from others."""
+    here = {engines.label(name) for name in engines.registered()}
+    return {name: provenance.build(name) for name in sorted(here & lab.engines)}
 
 
 def _carry_cost(result: dict[str, Any], before: dict[str, Any] | None) -> None:
@@ -200,16 +209,6 @@ def _carry_cost(result: dict[str, Any], before: dict[str, Any] | None) -> None:
     from_disk = result["reused_runs"] or result["recalled_arrays"]
     if before and from_disk and result["seconds"] < before["seconds"] and all(result[n] == before[n] for n in same):
         result |= {name: before.get(name, 0) for name in ("seconds", "reused_runs", "recalled_arrays", "date")}
-
-
-def hardware() -> str:
-    """The class of this machine: architecture, vector instructions, cores."""
-    from paritylab.engines import lanes
-
-    kernel = lanes.kernel()
-    vectors = f" {kernel.supported_isas()[0]}" if kernel is not None else ""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return f"{platform.machine()}{vectors}, {cores} cores"
 
 
 def _write_data(directory: Path, rows: Sequence[Mapping[str, Any]]) -> list[Path]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
+from paritylab.claims import sources
 from paritylab.running import keeping, races
 from paritylab.running.computations import Computation, name_of
 from paritylab.running.races import Entry, Race
@@ -68,6 +69,9 @@ class Sweep(Request[list[Result]]):
                         progress=lab.progress, any_engine=True)
         for result in results:
             lab.count(result.setup, result.engine, len(result.records), result.model_steps, result.reused)
+            if result.failure is None:
+                task = Task(result.setup, lab.seed, self.runs)
+                lab.sources.append(sources.of_records(task, result.engine, result.records))
         return results
 
 
@@ -144,6 +148,7 @@ class Pursuit(Request[Race]):
         entries = self.strategy(races.enter(self.setups, self.q, self.runs, lab.seed, lab.engine), extend)
         for entry in entries:
             lab.count(entry.setup, entry.engine, len(entry.records), int(entry.records.steps.sum()), entry.reused)
+            lab.sources += [sources.of_entry(entry)] if entry.horizon else []
         return Race(tuple(entries), sum(entry.seconds for entry in entries))
 
 

@@ -14,7 +14,10 @@ from typing import Any, Literal
 from paritylab.aliases import Interval
 from paritylab.claims.power import times_to_decide, times_to_significance
 from paritylab.claims.verdicts import Check
+from paritylab.errors import require
 
+ROUNDING = 1e-9
+"""By what part of itself a value may lie outside of its interval."""
 Size = Literal["quick", "standard", "full"]
 SIZES: tuple[Size, ...] = ("quick", "standard", "full")
 
@@ -56,13 +59,17 @@ class Rule:
         return self._check(Check("", _number(value), self.asked.format(**fields), passed, interval, sure), fields)
 
     def _check(self, check: Check, fields: dict[str, Any]) -> Check:
+        """The Check by this rule. An interval that is inverted, or does not hold its own value, is none."""
+        if check.value is not None and check.interval is not None:
+            low, high = check.interval
+            room = ROUNDING * abs(check.value) if math.isfinite(check.value) else 0.0
+            require(low - room <= check.value <= high + room,
+                    f"{self.name.format(**fields)}: the interval [{low:g}, {high:g}] does not hold {check.value:g}")
         return replace(check, name=self.name.format(**fields), part=self.part.format(**fields), by=self)
 
     def made(self, name: str) -> bool:
         """Whether a check of this name may be one of this rule's."""
-        literal = re.split(r"(?<!\{)\{[^{}]*\}(?!\})", self.name)
-        pattern = ".*".join(re.escape(each.replace("{{", "{").replace("}}", "}")) for each in literal)
-        return re.fullmatch(pattern, name, re.DOTALL) is not None
+        return fits(self.name, name)
 
     def __str__(self) -> str:
         sizes = "" if self.only == SIZES else f"  ({' and '.join(self.only)} only)"
@@ -186,6 +193,17 @@ def between_words(low: float | str, high: float | str) -> str:
     if high == math.inf:
         return f">= {ends[0]}"
     return f"<= {ends[1]}" if low == -math.inf else f"{ends[0]} to {ends[1]}"
+
+
+def fits(template: str, text: str) -> bool:
+    """Whether a template may have been filled to give this text.
+
+    >>> fits("slope, k = {k:d}", "slope, k = 3"), fits("slope", "slope, k = 3")
+    (True, False)
+    """
+    literal = re.split(r"(?<!\{)\{[^{}]*\}(?!\})", template)
+    pattern = ".*".join(re.escape(each.replace("{{", "{").replace("}}", "}")) for each in literal)
+    return re.fullmatch(pattern, text, re.DOTALL) is not None
 
 
 def _number(value: float | None) -> float | None:

@@ -103,14 +103,19 @@ def result_of(check: Mapping[str, Any]) -> Result:
         return UNDECIDED
     if not passed:
         return CONTRADICTED if check["certain"] else UNDECIDED
-    bounds = _bounds(check["rule"])
+    bounds = printed_bounds(check["rule"])
     if not ends or None in ends or bounds is None:
         return HOLDS
     low, high = map(float, ends)
     return HOLDS if bounds[0] <= low and high <= bounds[1] else UNDECIDED
 
 
-def _bounds(rule: str) -> tuple[float, float] | None:
+def printed_bounds(rule: str) -> tuple[float, float] | None:
+    """The bounds that the words of a rule print.
+
+    >>> printed_bounds(">= 0.2"), printed_bounds("yes")
+    ((0.2, inf), None)
+    """
     if found := re.fullmatch(f"{_NUMBER} to {_NUMBER}", rule):
         return float(found[1]), float(found[2])
     if found := re.fullmatch(f"([<>])=? {_NUMBER}", rule):

@@ -19,7 +19,7 @@ from paritylab.errors import InvalidInput
 
 GROUPS = {
     "measure and look": ("measure", "curves", "compare", "results", "status"),
-    "claims": ("claims", "reproduce"),
+    "claims": ("claims", "reproduce", "verify", "export"),
     "theory instruments": ("alignment", "fourier", "flow", "search"),
     "site": ("report", "serve"),
     "store and other machines": ("merge", "work"),
@@ -86,7 +86,7 @@ def _run(arguments: Sequence[str] | None, interrupts: Interrupts) -> int:
         from paritylab.places import also_in
 
         with also_in(options.papers or ()):
-            options.run(options)
+            status = options.run(options) or 0  # what a check found; everything else that ends has done its work
         sys.stdout.flush()
     except InvalidInput as error:
         return _complain(error)
@@ -105,7 +105,7 @@ def _run(arguments: Sequence[str] | None, interrupts: Interrupts) -> int:
         if type(error).__name__ != "JaxRuntimeError" or "RESOURCE_EXHAUSTED" not in str(error):
             raise
         return _complain("this needs more memory than the device has; use a smaller network or batch")
-    return 0
+    return status
 
 
 def _give_way() -> int:

@@ -83,7 +83,9 @@ def describe(claim: Claim, out: Path, full: bool) -> dict[str, Any]:
                 "rules": rule_lines(now), "remark": claim.remark, "amendment": amendment_lines(now, found),
                 "first": claim.first | {"rules": rule_lines(claim)}}
         row["all_evidence"] = {
-            f"{source}{', first rule' if key == claim.id and claim.amended else ''}": entries
+            f"{source}{', first rule' if key == claim.id and claim.amended else ''}": {
+                size: entry | {"file_digests": evidence.files_of(key, entry | {"source": source})}
+                for size, entry in entries.items()}
             for key in dict.fromkeys((now.key, claim.id))
             for source, entries in (("shipped", evidence.shipped(key)), ("local", evidence.local(out, key)))}
     return {**row, "result": stands.word, "results": stands.results, "told": stands.lines,
@@ -134,7 +136,7 @@ def _section(title: str, texts: Sequence[str]) -> list[str]:
 
 
 def _evidence(sources: dict[str, dict[str, Any]]) -> list[str]:
-    from paritylab.claims.pages import check_line
+    from paritylab.claims.pages import check_line, origin_lines
 
     lines = ["\nevidence:" if any(sources.values()) else "\nevidence: none yet"]
     for source, sizes in sources.items():
@@ -148,4 +150,5 @@ def _evidence(sources: dict[str, dict[str, Any]]) -> list[str]:
             lines += [f"    {name}: {'unknown' if value is None else value}"
                       for name, value in found["numbers"].items()]
             lines += [f"    note: {found['note']}"] if found["note"] else []
+            lines += [f"    {line}" for line in origin_lines(found, found["file_digests"])]
     return lines

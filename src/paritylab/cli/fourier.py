@@ -13,7 +13,7 @@ QUANTILES = (5, 25, 50, 75, 95)
 MOST_WEIGHTS = 10**8
 MOST_TERMS = 20
 FUNCTIONS = ("parity:K, majority:K, mod:M,K, tribes:WIDTH,TRIBES, address:A, staircase:K, leap:K1,K2,...,"
-             " random:K[,SEED]")
+             " random:K[,SEED], table:FILE")
 DEFAULTS = {"n": 15, "k": 4, "unit": "relu", "init": "uniform", "bias": 0.0, "draws": 1000}
 
 
@@ -52,11 +52,13 @@ def run(options: argparse.Namespace) -> None:
 
 def show_target(options: argparse.Namespace) -> None:
     """The parities of a Boolean function, the largest first, and what they say."""
+    from paritylab.cli.problems import read_target
     from paritylab.measures.boolean import named, spectrum
 
     p = options.bias
     require(p is None or 0 < p < 1, f"the --bias of a target is a probability above 0 and below 1, not {p}")
-    found = spectrum(named(options.target), p)
+    of_file = options.target.startswith("table:")
+    found = spectrum(read_target(options.target, None).array if of_file else named(options.target), p)
     terms = sorted(found.terms, key=lambda term: (-round(abs(term.coefficient), 12), len(term.support), term.support))
     if options.json:
         print_json({

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paritylab.cli.parser import Parser, count
-from paritylab.errors import InvalidInput, require
+from paritylab.errors import InvalidInput, require, unknown
 
 if TYPE_CHECKING:
     from paritylab.setups.problems import AnyProblem, Stage
@@ -125,7 +126,8 @@ def read_table(path: Path) -> list[float]:
     try:
         return [float(word) for word in path.read_text(encoding="utf-8").split()]
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"table:FILE must be a text of values +1 or -1: {error}") from None
+        why = getattr(error, "strerror", None) or error
+        raise InvalidInput(f"table:{path} must be a text of values +1 or -1: {why}") from None
 
 
 def read_stages(path: Path) -> list[Stage]:
@@ -133,11 +135,13 @@ def read_stages(path: Path) -> list[Stage]:
     from paritylab import Stage
 
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-        rows = document["stage"]
+        rows: Any = tomllib.loads(path.read_text(encoding="utf-8")).get("stage")
+        names = [field.name for field in fields(Stage)]
+        require(isinstance(rows, list) and bool(rows), "there is no table [[stage]]")
+        for row in rows:
+            require(isinstance(row, dict) and "until" in row, "a stage says until which step: until = 1000")
+            if others := [name for name in row if name not in names]:
+                raise unknown("value of a stage", others[0], names)
         return [Stage(**row) for row in rows]
-    except InvalidInput as error:
-        raise InvalidInput(f"{path.name}: {error}") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InvalidInput(f"--stages must be a TOML file of [[stage]] tables with until, and inputs, slide, lr, batch,"
-                           f" noise as needed: {error}") from None
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"--stages {path}: {getattr(error, 'strerror', None) or error}") from None

@@ -33,7 +33,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--first", action="store_true", help="by the first rule, where there is an amended one")
     parser.add_argument("--record", action="store_true", help="add the result to the evidence the package ships")
     parser.add_argument("--export", type=Path, metavar="FILE",
-                        help="train nothing; write what is missing, for 'paritylab work' elsewhere")
+                        help="train nothing; write the tasks that are missing, for 'paritylab work' elsewhere (an"
+                        " archive for reviewers is what 'paritylab export' writes)")
     add_seed(parser)
     parser.add_argument("--engine", default="auto", help="auto, jax, lanes or warps")
     parser.add_argument("--threads", type=count, help="cores for the native engine; all unless said")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,19 +13,12 @@ import numpy as np
 
 from paritylab import rng
 from paritylab.functions.tracing import apart, current, traced_apart
+from paritylab.provenance import kernel as kernel
 from paritylab.setups.inits import FromWords, Init, Layers
 from paritylab.setups.networks import MLP, Neuron, PolyNet
 from paritylab.setups.setup import Setup
 
 CHUNK = 256
-
-
-def kernel() -> Any | None:
-    """The compiled module of ``native/``, or None where it was not built."""
-    try:
-        return importlib.import_module("paritylab._lanes")
-    except ImportError:
-        return None
 
 
 def initial_params(program: Setup, keys: np.ndarray, chunk: int = CHUNK) -> Any:

@@ -9,6 +9,7 @@ Training curves that can train together do so. Of a CountTask only the distribut
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import threading
@@ -19,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from paritylab import engines
+from paritylab import engines, provenance
 from paritylab.engines.curves import stepping
 from paritylab.errors import InvalidInput
 from paritylab.running.keeping import KeptTask, find, keep
@@ -111,7 +112,8 @@ def _done(task: Task, directory: Path, ended: set[str]) -> bool:
 
 def _write(task: Task, records: Records, directory: Path) -> None:
     label = engines.label(engines.choose(task.setup))
-    about = {"setup": np.array(task.setup.to_json()), "engine": np.array(label), "seed": np.array(task.seed)}
+    about = {"setup": np.array(task.setup.to_json()), "engine": np.array(label), "seed": np.array(task.seed),
+             "origin": np.array(json.dumps(provenance.origin(label)))}
     save_arrays(_file(task, directory), about | {name: getattr(records, name) for name in COLUMNS})
 
 

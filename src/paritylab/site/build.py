@@ -94,7 +94,7 @@ def build(out: Path, live: bool = False) -> Mapping[str, bytes]:
 
 
 def _evidence(site: Site, cards: list[Card]) -> None:
-    """Figures and data of every claim."""
+    """Figures, data and records of every claim."""
     for card in cards:
         if card.found:
             text = json.dumps(card.found, indent=1, allow_nan=False) + "\n"
@@ -103,6 +103,8 @@ def _evidence(site: Site, cards: list[Card]) -> None:
             site.files[f"evidence/{card.id}.svg"] = card.figure.read_bytes()
         for path in card.data:
             site.files[f"evidence/{card.id}{path.suffix}"] = path.read_bytes()
+        if card.records:
+            site.files[f"evidence/{card.id}.records.csv.gz"] = card.records.read_bytes()
 
 
 def _sources(site: Site, cards: list[Card]) -> None:

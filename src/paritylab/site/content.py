@@ -11,7 +11,7 @@ from typing import Any
 
 from paritylab.claims import evidence
 from paritylab.claims.library import Claim
-from paritylab.claims.pages import amendment_lines, power_words
+from paritylab.claims.pages import amendment_lines, command, origin_lines, power_words
 from paritylab.claims.registry import registry
 from paritylab.claims.standing import IN_PARTS, OPEN, Standing, result_of, standing, tally
 from paritylab.claims.texts import request_lines, rule_lines, size_lines
@@ -115,12 +115,17 @@ class Card:
     @property
     def command(self) -> str:
         """The command that makes this evidence again; the quick trial where there is none."""
-        if not self.found:
-            return f"paritylab reproduce {self.id} --quick"
-        size = {"quick": " --quick", "full": " --full"}.get(self.found["size"], "")
-        seed = f" --seed {self.found['seed']}" if self.found["seed"] else ""
-        first = " --first" if self.standing.untried else ""
-        return f"paritylab reproduce {self.id}{size}{first}{seed}"
+        return command(self.claim, self.found, first=self.standing.untried)
+
+    @property
+    def origin(self) -> list[str]:
+        """Who made the evidence, with what, and its digests."""
+        return origin_lines(self.found, evidence.files_of(self.tried.key, self.found)) if self.found else []
+
+    @property
+    def records(self) -> Path | None:
+        """The table of records that the evidence stands on."""
+        return evidence.sources_of(self.out, self.tried.key, self.found) if self.found else None
 
     @property
     def checks(self) -> list[dict[str, Any]]:

@@ -61,6 +61,21 @@ def digest_of(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
+def digest_of_arrays(arrays: Mapping[str, np.ndarray]) -> str:
+    """A digest of named arrays: of their values, however they are laid out. All NaN are alike, and so are both zeros.
+
+    >>> digest_of_arrays({"a": np.array([0.0, np.nan])}) == digest_of_arrays({"a": np.array([-0.0, -np.nan])})
+    True
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for name, array in sorted(arrays.items()):
+        if array.dtype.kind == "f":
+            array = np.where(np.isnan(array), array.dtype.type(np.nan), array + array.dtype.type(0))
+        array = array.astype(array.dtype.newbyteorder("<"), order="C")
+        digest.update(json.dumps([name, array.dtype.str, array.shape]).encode() + array.tobytes())
+    return digest.hexdigest()
+
+
 def save_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     """Write named arrays, compressed, as one file."""
     buffer = io.BytesIO()
@@ -84,8 +99,21 @@ def load_arrays(path: Path) -> dict[str, np.ndarray]:
 
 def save_document(path: Path, document: Mapping[str, Any]) -> None:
     """Write a document as JSON."""
-    sealed = {**document, "digest": _digest(document)}
-    _write(path, (json.dumps(sealed, indent=1, allow_nan=False) + "\n").encode())
+    _write(path, (json.dumps(sealed(document), indent=1, allow_nan=False) + "\n").encode())
+
+
+def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A document with a digest of the rest.
+
+    >>> seal_holds(sealed({"runs": 10})), seal_holds(sealed({"runs": 10}) | {"runs": 100})
+    (True, False)
+    """
+    return {**document, "digest": _digest(document)}
+
+
+def seal_holds(document: Mapping[str, Any]) -> bool:
+    """Whether such a document has the digest it was given."""
+    return document.get("digest") == _digest({name: value for name, value in document.items() if name != "digest"})
 
 
 def load_document(path: Path) -> dict[str, Any]:

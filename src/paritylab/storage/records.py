@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from paritylab.storage.kept import digest_of_arrays
+
 STATUSES = ("solved", "censored", "diverged")
 SOLVED, CENSORED, DIVERGED = range(3)
 
@@ -49,6 +51,17 @@ class Records:
     def take(self, which: np.ndarray) -> Records:
         """The rows that ``which`` (indices or a mask) selects."""
         return Records(*(getattr(self, name)[which] for name in COLUMNS))
+
+    @property
+    def digest(self) -> str:
+        """A digest of their values, in the order of run numbers: the same wherever and however they are kept.
+
+        >>> halves = Records([1], [1], [-1], [500], [0.5], [1]), Records([0], [0], [120], [120], [1], [0])
+        >>> Records.concatenate(halves).digest == Records.concatenate(halves[::-1]).digest
+        True
+        """
+        ordered = self.take(np.argsort(self.run, kind="stable"))
+        return digest_of_arrays({name: getattr(ordered, name) for name in COLUMNS})
 
 
 COLUMNS = tuple(field.name for field in fields(Records))

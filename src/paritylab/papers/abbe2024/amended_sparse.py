@@ -2,49 +2,57 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
 
 from paritylab import Curves
 from paritylab.aliases import Floats
 from paritylab.claims import Findings, amends, at_most
-from paritylab.claims.intervals import bootstrap
+from paritylab.claims.intervals import Estimate, contrast, distance, largest, mean, together
 from paritylab.papers.abbe2024.offline import Fig4Left, Fig4Right, SparseParity, crossing, tidy
 from paritylab.papers.abbe2024.training import final, named
 
 
 class Agreement(SparseParity):
-    """The largest differences between starts, with bootstrap intervals over runs."""
+    """The largest differences between starts, with intervals that hold for all of them together."""
 
     sizes_agree = at_most("largest less smallest log10 N at accuracy 0.75", 0.1)
     laws_agree = at_most("largest distance of a law's accuracy from the mean over laws", 0.05)
 
-    def needed(self, means: Floats) -> list[float]:
-        """log10 N at accuracy 0.75 by law, of mean accuracies by size and law."""
-        return [crossing(self.samples, list(column)) for column in means.T]
+    def by_size(self, accuracies: Sequence[Floats]) -> list[list[Floats]]:
+        """The runs' accuracies by size and law."""
+        count = len(self.laws)
+        return [list(accuracies[place : place + count]) for place in range(0, len(accuracies), count)]
 
-    def by_size(self, accuracies: Sequence[Floats]) -> Floats:
-        return np.array([np.mean(values) for values in accuracies]).reshape(len(self.samples), -1)
+    def needed(self, accuracies: Sequence[Floats]) -> list[Estimate]:
+        """log10 N at accuracy 0.75 by law: it falls where accuracies rise."""
+        means = [[mean(runs, together(len(accuracies))) for runs in laws] for laws in self.by_size(accuracies)]
+        found: list[Estimate] = []
+        for column in zip(*means, strict=True):
+            value, low, high = (crossing(self.samples, each) for each in (
+                [value for value, _ in column], [ends[1] for _, ends in column], [ends[0] for _, ends in column]))
+            found.append((value, (low, high)))
+        return found
 
-    def sizes_apart(self, *accuracies: Floats) -> float:
-        needed = self.needed(self.by_size(accuracies))
-        return max(needed) - min(needed) if all(map(math.isfinite, needed)) else math.nan
+    def sizes_apart(self, accuracies: Sequence[Floats]) -> Estimate:
+        needed = self.needed(accuracies)
+        if not all(math.isfinite(value) for value, _ in needed):
+            return math.nan, (-math.inf, math.inf)
+        return largest([distance((one - other, (low - above, high - below)))
+                        for (one, (low, high)), (other, (below, above)) in itertools.combinations(needed, 2)])
 
-    def laws_apart(self, *accuracies: Floats) -> float:
-        means = self.by_size(accuracies)
-        return float(np.abs(means - means.mean(axis=1, keepdims=True)).max())
+    def laws_apart(self, accuracies: Sequence[Floats]) -> Estimate:
+        level, count = together(len(accuracies)), len(self.laws)
+        return largest([distance(contrast(runs, [(place == law) - 1 / count for place in range(count)], level))
+                        for runs in self.by_size(accuracies) for law in range(count)])
 
     def judge(self, got: list[Curves]) -> Findings:
         accuracies = [final(curves) for curves in got]
-        checks = [rule(found(*accuracies), bootstrap(found, *accuracies, rng=self.rng(place)))
-                  for place, (rule, found) in enumerate(((self.sizes_agree, self.sizes_apart),
-                                                         (self.laws_agree, self.laws_apart)))]
-        needed: dict[str, Any] = dict(zip(map(named, self.laws), self.needed(self.by_size(accuracies)), strict=True))
+        checks = [self.sizes_agree(*self.sizes_apart(accuracies)), self.laws_agree(*self.laws_apart(accuracies))]
+        needed = zip(map(named, self.laws), self.needed(accuracies), strict=True)
         return Findings(checks, tidy(dict(zip(self.cases, got, strict=True))),
-                        {f"log10 N at accuracy 0.75, {name}": value for name, value in needed.items()})
+                        {f"log10 N at accuracy 0.75, {name}": value for name, (value, _) in needed})
 
 
 @amends(

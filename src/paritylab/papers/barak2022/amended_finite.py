@@ -9,7 +9,7 @@ import numpy as np
 
 from paritylab import Curves, plots
 from paritylab.claims import Check, Findings, Lab, amends, at_least, at_most, size
-from paritylab.claims.intervals import bootstrap, share
+from paritylab.claims.intervals import bootstrap, share, smallest, together
 from paritylab.papers.barak2022.common import median, ratio_of_medians, times
 from paritylab.papers.barak2022.finite import (
     GENERALISES,
@@ -22,7 +22,7 @@ from paritylab.papers.barak2022.finite import (
     final,
     rows,
 )
-from paritylab.papers.barak2022.noise import Case, Fig16, smallest_growth
+from paritylab.papers.barak2022.noise import Case, Fig16
 from paritylab.running.sweeps import Result
 from paritylab.statistics import solved_fraction
 
@@ -171,9 +171,12 @@ class Fig16Amended(Fig16):
         checks += [self.noisiest(*solved_fraction(found[0.75][small, p].status), batch=small, p=p)
                    for p in self.noises]
         for batch in self.batches:
-            samples = [times(found[0.75][batch, p]) for p in self.noises]
-            checks.append(self.growth(smallest_growth(*samples),
-                                      bootstrap(smallest_growth, *samples, rng=self.rng(batch)), batch=batch))
+            pairs = itertools.pairwise(times(found[0.75][batch, p]) for p in self.noises)
+            level, rng = together(len(self.noises) - 1), self.rng(batch)
+            ratios = [(ratio_of_medians(later, earlier), bootstrap(ratio_of_medians, later, earlier, rng=rng,
+                                                                   resamples=10_000, level=level))
+                      for earlier, later in pairs]
+            checks.append(self.growth(*smallest(ratios), batch=batch))
         for place, p in enumerate(self.noises):
             pair = times(found[0.75][small, p]), times(found[0.75][large, p])
             interval = bootstrap(ratio_of_medians, *pair, rng=self.rng(16, place))

@@ -13,7 +13,7 @@ from scipy import stats
 from paritylab import MLP, SGD, Learner, Parity, Setup, plots
 from paritylab.aliases import Floats, Interval
 from paritylab.claims import Check, Findings, Lab, amends, at_least, at_most, between, significant, size
-from paritylab.claims.intervals import bootstrap
+from paritylab.claims.intervals import bootstrap, share_of_cases
 from paritylab.papers.barak2022.coarse import SIZES, Fig9, draw_exponents
 from paritylab.papers.barak2022.common import FRESH_128, longer_tail, ratio_of_medians, times, with_interval
 from paritylab.papers.barak2022.distributions import Fig2Center, Fig2Left, geometric, intraclass
@@ -237,6 +237,25 @@ class Fig14Amended(Resampled, Fig14):
 
 # --- Figure 9 -------------------------------------------------------------------------------------------------------
 
+FIRST, SIXTH = 0, 5
+"""Of 25 runs, the order statistics between which the true 10th percentile is taken to lie."""
+TOO_LATE, TOO_EARLY = 0.9**25, float(stats.binom.sf(SIXTH, 25, 0.1))
+"""The chances that the first comes after it, and that the sixth comes before it, whatever the law of t_c."""
+WRONG = (TOO_LATE + TOO_EARLY, 2 * TOO_LATE + TOO_EARLY)
+"""The chances that a cell is wrongly sure to have a small exponent, and a large one: of two ratios to n = 10."""
+
+
+def exponent_ends(*ordered: Floats) -> Interval:
+    """Between what an exponent lies, from the ordered times at n = 10, 20, 30: 25 of each, at the chosen rates.
+
+    >>> low, high = exponent_ends(*(np.arange(25.0) + first for first in (100, 200, 300)))
+    >>> round(low, 2), round(high, 2)
+    (0.34, 0.37)
+    """
+    start, ends = ordered[0], list(zip(SIZES[1:], ordered[1:], strict=True))
+    return (max(math.log(times[FIRST] / start[SIXTH]) / math.log(n - 9) for n, times in ends),
+            max(math.log(times[SIXTH] / start[FIRST]) / math.log(n - 9) for n, times in ends))
+
 
 @amends(
     "barak2022.fig9",
@@ -253,6 +272,8 @@ class Fig14Amended(Resampled, Fig14):
 )
 class Fig9Amended(Fig9):
     """The same cells: their exponents, and those of resampled runs."""
+
+    batches = size(quick=[32, 128], full=[1, 4, 32, 128, 1024], label="B")
 
     most = at_least("cells with alpha <= k / 2", 0.9)
     grows = at_least("median alpha at k={next} - at k={k}", 0)
@@ -271,14 +292,26 @@ class Fig9Amended(Fig9):
                 found[k].append(np.where(np.isnan(np.max(each, axis=0)), np.inf, np.max(each, axis=0)))
         return {k: np.transpose(values) for k, values in found.items()}
 
+    def sure(self, got: list[list[Race]]) -> tuple[int, int]:
+        """How many cells have an exponent that is surely at most k / 2, and surely above."""
+        inside = outside = 0
+        for (_, k, _), races in zip(self.points(), got, strict=True):
+            if all(math.isfinite(race.best.percentile) for race in races):
+                low, high = exponent_ends(*(np.sort(times(race.best.records)) for race in races))
+                inside, outside = inside + (high <= k / 2), outside + (low > k / 2)
+        return inside, outside
+
     def judge(self, got: list[list[Race]]) -> Findings:
-        alphas = self.exponents(got)
-        within = np.concatenate([values <= k / 2 for k, values in alphas.items()], axis=1).mean(axis=1)
+        alphas, (inside, outside) = self.exponents(got), self.sure(got)
+        within = np.concatenate([values[0] <= k / 2 for k, values in alphas.items()])
         medians = {k: np.median(values, axis=1) for k, values in alphas.items()}
-        checks = [self.most(*with_interval(within))]
+        checks = [self.most(*share_of_cases(int(within.sum()), inside, outside, len(within), WRONG))]
         checks += [self.grows(*with_interval(medians[after] - medians[k]), k=k, next=after)
                    for k, after in itertools.pairwise(self.degrees)]
-        return Findings(checks, self.rows(got), {f"median alpha, k={k}": float(each[0]) for k, each in medians.items()})
+        numbers = {f"median alpha, k={k}": float(each[0]) for k, each in medians.items()}
+        numbers |= {"cells judged": float(len(within)), "cells with alpha surely <= k / 2": float(inside),
+                    "cells with alpha surely > k / 2": float(outside)}
+        return Findings(checks, self.rows(got), numbers)
 
     def draw(self, got: list[list[Race]]) -> plots.Figure:
         return draw_exponents(self.rows(got), 0.5)

@@ -39,7 +39,7 @@ FULL = [*STANDARD, [101, 4, 512, 1_000_000_000, 4000, 20]]
     kind="unprinted",
     where="Theorem 4",
     quote="""training a ReLU MLP of size r = O(2^k k log(k/epsilon)) with batch size B = n^O(k) log^2(r/epsilon) [...]
-    finds a network with expected loss [...] <= epsilon""",
+    finds a network f(x; theta_t) with expected loss [...] <= epsilon""",
     change="""A first batch of 10^9 examples at k = 4, where the first rule had 4 x 10^7: Theorem 10 asks for about 7 x
     10^14 at epsilon = 0.1, so both are ours. Each network is a part; 20 to 40 seeds instead of 10, intervals for the
     mean weights, and 4,000 steps of the second layer, which are enough.""",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from paritylab import Learner, Parity, Setup, plots
-from paritylab.aliases import Floats
+from paritylab.aliases import Floats, Interval
 from paritylab.claims import Findings, Lab, Trial, at_least, at_most, claim, size
 from paritylab.claims.intervals import bootstrap, proportion
 from paritylab.papers.barak2022 import settings
@@ -289,13 +289,15 @@ class LossInterchangeable(Trial):
     def judge(self, got: list[Result]) -> Findings:
         checks = []
         for name, best in self.fastest(got).items():
-            samples = [times(result.records) for result in best.values()]
-            interval = bootstrap(spread_of_p10, *samples, rng=self.rng())
-            checks.append(self.spread(spread_of_p10(*samples), interval, setting=name))
+            checks.append(self.spread(*self.apart([times(result.records) for result in best.values()]), setting=name))
         data = [{"setting": name, "loss": loss, "lr": lr, "p10": result.summary.to_dict()["p10"],
                  "solved": result.summary.solved, "runs": result.summary.runs}
                 for (name, loss, lr), result in zip(self.points(), got, strict=True)]
         return Findings(checks, data)
+
+    def apart(self, samples: list[Floats]) -> tuple[float, Interval]:
+        """The largest over the smallest 10th percentile, with its interval."""
+        return spread_of_p10(*samples), bootstrap(spread_of_p10, *samples, rng=self.rng())
 
     def draw(self, got: list[Result]) -> plots.Figure:
         return times_plot({f"({name}) {loss}": result.records

@@ -15,7 +15,7 @@ from paritylab.aliases import Arrays, Floats, Interval
 from paritylab.baselines.kernels import feature_classifier
 from paritylab.claims import Findings, Lab, Trial, at_least, between, claim, computation, rng, size
 from paritylab.claims.intervals import mean
-from paritylab.papers.glasgow2023.common import exponent
+from paritylab.claims.medians import exponent
 from paritylab.plots import Series
 from paritylab.theory import leaky
 from paritylab.theory.leaky import Layer, Leaky

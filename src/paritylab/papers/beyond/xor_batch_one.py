@@ -9,8 +9,8 @@ from paritylab import Protocol, plots
 from paritylab.aliases import Floats
 from paritylab.claims import Findings, Lab, Trial, at_least, between, claim, size
 from paritylab.claims.intervals import share
-from paritylab.papers.glasgow2023.common import exponent, network, samples
-from paritylab.papers.glasgow2023.samples import spread
+from paritylab.claims.medians import exponent, samples, spread
+from paritylab.papers.glasgow2023.common import network
 from paritylab.running.sweeps import Result
 from paritylab.theory import xor
 

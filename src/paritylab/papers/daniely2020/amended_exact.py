@@ -23,7 +23,7 @@ optimize: Any = scipy.optimize
     date="2026-11-16",
     kind="artefact",
     where="Section 2",
-    quote="""We samples x ~ D_A^(1) w.p. 1/2 and x ~ D_A^(2) w.p. 1/2, and set y = f_A(x).""",
+    quote="""we samples x ~ D_A^(1) w.p. 1/2 and x ~ D_A^(2) w.p. 1/2, and set y = f_A(x).""",
     change="""The first rule tested the laboratory's own sampler, and not that one half is linearly separable and the
     other is not. Both are computed now: how often majority is right where the bits of A are equal, and the largest
     margin of a linear classifier on all patterns of A, by a linear programme.""",

@@ -8,7 +8,7 @@ import numpy as np
 
 from paritylab.claims import Findings, amends, at_least, at_most, between, size
 from paritylab.claims.intervals import bootstrap, mean, share
-from paritylab.papers.glasgow2023.common import exponent
+from paritylab.claims.medians import exponent
 from paritylab.papers.glasgow2023.open_questions import OpenGaussian
 from paritylab.theory import xor
 from paritylab.theory.xor.phases import Phases, growth_rate

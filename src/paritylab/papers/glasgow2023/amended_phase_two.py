@@ -12,7 +12,8 @@ from paritylab import curves
 from paritylab.aliases import Floats
 from paritylab.claims import Findings, Lab, amends, at_least, at_most, between, computation, size
 from paritylab.claims.intervals import bootstrap, mean, share
-from paritylab.papers.glasgow2023.common import Watch, ratio_of_medians, watched
+from paritylab.claims.medians import ratio_of_medians
+from paritylab.papers.glasgow2023.common import Watch, watched
 from paritylab.papers.glasgow2023.phase_two import (
     STARTS,
     Def42SignalHeavy,

@@ -8,7 +8,8 @@ import numpy as np
 
 from paritylab.claims import Findings, amends, at_least, at_most, between, size
 from paritylab.claims.intervals import bootstrap, mean, share
-from paritylab.papers.glasgow2023.common import exponent, ratio_of_means, samples
+from paritylab.claims.medians import exponent, samples
+from paritylab.papers.glasgow2023.common import ratio_of_means
 from paritylab.papers.glasgow2023.invariance import Remark21Rotation
 from paritylab.papers.glasgow2023.samples import Thm31
 from paritylab.running.sweeps import Result

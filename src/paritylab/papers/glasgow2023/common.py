@@ -1,8 +1,7 @@
-"""What several claims share: networks that are watched, exponents of medians with intervals, figures of points."""
+"""What several claims share: networks that are watched, and figures of points."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -11,10 +10,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from paritylab import Parity, Protocol, Setup, engines, plots
-from paritylab.aliases import Floats, Interval
+from paritylab.aliases import Floats
 from paritylab.claims import Lab, computation
 from paritylab.running.computations import Computation
-from paritylab.storage.records import SOLVED, Records
 from paritylab.theory import xor
 from paritylab.theory.xor.phases import Phases, track
 
@@ -60,39 +58,8 @@ def tracked(seed: int, engine: str, **about: Any) -> Phases:
     return track(watch.setup, watch.steps, watch.every, range(watch.runs), seed, engine=engine, progress=False)
 
 
-def samples(records: Records, batch: int) -> Floats:
-    """Samples until solved; ``inf`` for a run that was not."""
-    return np.where(records.status == SOLVED, records.t_c * float(batch), np.inf)
-
-
-def exponent(d: Sequence[float], values: Sequence[Floats], divisors: Floats | None = None,
-             resamples: int = 2000) -> tuple[float, Interval]:
-    """The slope of log median(values / divisor) on log d, and its 95 % interval, bootstrapped over runs.
-
-    >>> exponent([2, 4], [np.array([4.0]), np.array([16.0])])
-    (2.0, (2.0, 2.0))
-    """
-    generator = np.random.default_rng(0)
-    x = np.log(np.asarray(d, float))
-    x -= x.mean()
-    drawn = [np.median(generator.choice(each, (resamples, len(each))), axis=1) for each in values]
-    medians = np.stack([np.append(np.median(each), more) for each, more in zip(values, drawn, strict=True)], axis=1)
-    with np.errstate(invalid="ignore"):
-        slopes = np.log(medians / (1.0 if divisors is None else divisors)) @ x / (x @ x)
-    if not np.isfinite(slopes[0]):
-        return math.nan, (-math.inf, math.inf)
-    undefined = ~np.isfinite(slopes[1:])
-    low = np.quantile(np.where(undefined, -np.inf, slopes[1:]), 0.025, method="lower")
-    high = np.quantile(np.where(undefined, np.inf, slopes[1:]), 0.975, method="higher")
-    return round(float(slopes[0]), 12), (round(float(low), 12), round(float(high), 12))
-
-
 def ratio_of_means(one: Floats, other: Floats) -> float:
     return float(np.mean(one) / np.mean(other))
-
-
-def ratio_of_medians(one: Floats, other: Floats) -> float:
-    return float(np.median(one) / np.median(other))
 
 
 @plots.styled

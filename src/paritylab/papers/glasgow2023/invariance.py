@@ -13,7 +13,8 @@ from paritylab import Parity, Protocol, Setup, plots
 from paritylab.aliases import Floats
 from paritylab.baselines import kernels
 from paritylab.claims import Findings, Lab, Trial, at_least, at_most, claim, computation, rng, size
-from paritylab.papers.glasgow2023.common import network, samples
+from paritylab.claims.medians import samples
+from paritylab.papers.glasgow2023.common import network
 from paritylab.papers.glasgow2023.gradients import fresh, signs
 from paritylab.running.sweeps import Result
 from paritylab.theory import xor

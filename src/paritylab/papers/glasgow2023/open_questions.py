@@ -9,8 +9,8 @@ import numpy as np
 from paritylab import Protocol, plots
 from paritylab.aliases import Floats
 from paritylab.claims import Findings, Lab, Rule, Trial, at_least, claim, size
-from paritylab.papers.glasgow2023.common import Watch, exponent, network, samples, tracked, watched
-from paritylab.papers.glasgow2023.samples import spread
+from paritylab.claims.medians import exponent, samples, spread
+from paritylab.papers.glasgow2023.common import Watch, network, tracked, watched
 from paritylab.running.sweeps import Result
 from paritylab.theory import xor
 from paritylab.theory.xor.phases import Phases, growth_rate

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,8 @@ from paritylab import Protocol, plots
 from paritylab.aliases import Floats
 from paritylab.baselines import kernels
 from paritylab.claims import Findings, Lab, Trial, at_least, at_most, between, claim, computation, holds, rng, size
-from paritylab.papers.glasgow2023.common import exponent, network, samples, strip_plot
+from paritylab.claims.medians import exponent, samples, spread
+from paritylab.papers.glasgow2023.common import network, strip_plot
 from paritylab.running.sweeps import Result
 
 
@@ -137,12 +137,6 @@ class SampleComplexity(NetworkSamples):
         start = float(np.median(noisy[0])) / (16 * math.log(16))
         return plots.scaling_plot({name: spread(*curve) for name, curve in curves.items()}, "inputs $d$", "samples",
                                   {r"$\propto d\,\ln d$": (law, start * law * np.log(law))})
-
-
-def spread(sizes: Sequence[int], values: Sequence[Floats]) -> plots.Series:
-    """Medians, with the middle half of the runs."""
-    low, middle, high = (np.array([np.quantile(each, q, method="lower") for each in values]) for q in (0.25, 0.5, 0.75))
-    return plots.Series(sizes, middle, low, high)
 
 
 @claim(

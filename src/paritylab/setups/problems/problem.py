@@ -67,7 +67,7 @@ class Problem(AnyProblem):
         object.__setattr__(self, "stages", stages)
         known = isinstance(self.target, targets.Target)
         require(not known or all(j < self.n for j in self.target.bits),
-                f"the target's positions must be in 0..{self.n - 1}")
+                f"the target's positions must be in 0..{self.n - 1}: n = {self.n} inputs are too few for it")
         require(self.sample is None or not any(stage.inputs for stage in stages),
                 "a finite sample is drawn once: its stages cannot change the law of inputs")
         require(self.sample is None or all(stage.noise is None for stage in stages),

@@ -1,0 +1,152 @@
+"""Intervals of what noise moves one way: they hold their estimate, and cover the truth as often as they say."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from paritylab import papers
+from paritylab.claims import Rule, at_least
+from paritylab.claims.intervals import (
+    Estimate,
+    below,
+    contrast,
+    distance,
+    largest,
+    mean,
+    share_of_cases,
+    smallest,
+    together,
+)
+from paritylab.errors import InvalidInput
+from paritylab.papers.barak2022.amended_times import WRONG, exponent_ends
+
+SAMPLES = 300
+FEWEST = 270
+"""Of 300 intervals that cover with probability 0.95, fewer than 270 do with a chance of 1 in 6,000."""
+
+
+def covered(truth: float, found: list[Estimate]) -> int:
+    assert all(low <= value <= high for value, (low, high) in found)
+    return sum(low <= truth + 1e-12 and truth - 1e-12 <= high for _, (low, high) in found)
+
+
+@pytest.mark.parametrize("truths", [np.zeros(8), np.linspace(-1, 1, 8), np.array([0.0] * 7 + [3.0])])
+def test_the_largest_and_the_smallest_of_means_and_distances_are_covered(truths):
+    rng = np.random.default_rng(0)
+    level = together(len(truths))
+    runs = [[rng.normal(truth, 1, 7) for truth in truths] for _ in range(SAMPLES)]
+    means = [[mean(each, level) for each in sample] for sample in runs]
+    assert covered(truths.max(), [largest(each) for each in means]) >= FEWEST
+    assert covered(truths.min(), [smallest(each) for each in means]) >= FEWEST
+    count = len(truths)
+    apart = [largest([distance(contrast(sample, [(place == law) - 1 / count for place in range(count)], level))
+                      for law in range(count)]) for sample in runs]
+    assert covered(np.abs(truths - truths.mean()).max(), apart) >= FEWEST
+
+
+def test_percentiles_of_resampled_maxima_exclude_the_truth():
+    """Why such a statistic has an interval of its own: of eight means that are all 0, resampled maxima say above 0."""
+    rng = np.random.default_rng(1)
+    missed = 0
+    for _ in range(100):
+        runs = rng.normal(0, 1, (8, 7))
+        drawn = runs[np.arange(8)[:, None], rng.integers(0, 7, (500, 8, 7))].mean(axis=2).max(axis=1)
+        missed += np.quantile(drawn, 0.025) > 0
+    assert missed > 50
+
+
+def test_what_noise_only_lowers_is_covered():
+    """-max(|z|) over five parts, measured with noise: true values between 0 and far from it."""
+    rng = np.random.default_rng(2)
+    for truth in (np.array([0.0, 0.5, 1, 1.5, 2]), np.array([3.0, 0, 0, 0, 0])):
+        found = []
+        for _ in range(SAMPLES):
+            runs = rng.normal(truth, 1, (30, 5))
+            drawn = runs[rng.integers(0, 30, (400, 30))].mean(axis=1)
+            found.append(below(-float(np.abs(runs.mean(axis=0)).max()), -np.abs(drawn).max(axis=1), most=0.0))
+        assert covered(-np.abs(truth).max(), found) >= FEWEST
+
+
+@given(value=st.floats(-1, 1), values=st.lists(st.floats(-1, 1) | st.just(math.nan), min_size=1))
+def test_what_noise_only_lowers_always_holds_its_estimate(value, values):
+    _, (low, high) = below(value, np.array(values), most=1.0)
+    assert low <= value <= high <= 1
+
+
+@pytest.mark.parametrize("outside", [0, 5, 60])
+def test_a_share_of_cases_is_covered_though_every_case_is_as_doubtful_as_can_be(outside):
+    """Each of 60 cases is wrongly sure as often as it may be."""
+    rng, total, wrong = np.random.default_rng(outside), 60, (0.1, 0.15)
+    found = []
+    for _ in range(SAMPLES):
+        taken_in = int(rng.binomial(outside, wrong[0])) + int(rng.binomial(total - outside, 0.8))
+        taken_out = int(rng.binomial(total - outside - min(total - outside, taken_in), wrong[1]))
+        within = int(rng.integers(taken_in, total - taken_out + 1))
+        found.append(share_of_cases(within, taken_in, taken_out, total, wrong))
+    assert covered(1 - outside / total, found) >= FEWEST
+
+
+def test_exponents_are_wrong_no_oftener_than_is_said():
+    """Of times whose true exponent is known: 25 at n = 10, 20, 30. Seed 3; twice as many in 1,000 by chance: < 1e-9."""
+    rng, wrong = np.random.default_rng(3), np.zeros(2)
+    p10 = stats.norm.ppf(0.1)
+    for _ in range(1000):
+        times = [np.sort(np.exp(spread * (rng.normal(size=25) - p10) + 0.8 * math.log(n - 9)))
+                 for n, spread in ((10, 0.3), (20, 0.5), (30, 0.4))]
+        low, high = exponent_ends(*times)
+        wrong += high < 0.8, low > 0.8
+    assert (wrong <= 1000 * np.array(WRONG)).all()
+
+
+@given(st.lists(st.tuples(st.floats(-5, 5), st.floats(0, 3), st.floats(0, 3)), min_size=1))
+def test_the_largest_and_the_smallest_always_hold_their_estimates(parts):
+    estimates = [(value, (value - down, value + up)) for value, down, up in parts]
+    for found in (largest(estimates), smallest(estimates), *map(distance, estimates)):
+        value, (low, high) = found
+        assert low <= value <= high
+
+
+@pytest.mark.parametrize("interval", [(1.04, 1.0), (0.5, 0.6), (math.nan, math.nan)])
+def test_rules_refuse_an_interval_that_does_not_hold_its_value(interval):
+    with pytest.raises(InvalidInput, match=r"^R\^2 at k = 3: the interval .* does not hold 0\.99$"):
+        at_least("R^2 at k = {k}", 0.9)(0.99, interval, k=3)
+    with pytest.raises(InvalidInput, match="does not hold"):
+        Rule("slope", "> 0")(0.99, passed=True, interval=interval)
+
+
+def test_rules_allow_for_rounding_and_for_what_is_unknown():
+    rule = at_least("loss", 0.5)
+    assert rule(0.9919285959122818, (0.9919285959122818, 0.9919285959122817)).passed
+    assert rule(math.inf, (math.inf, math.inf)).passed
+    assert rule(None, (0.0, 1.0)).passed is None
+
+
+FIRST = {
+    ("barak2022.fig10-misc", "quick"): ["R^2 of (xiv), k = 3"],
+    ("barak2022.fig10-misc", "standard"): ["R^2 of (xv), k = 3", "R^2 of (xiv), k = 3", "R^2 of (xiv), k = 4"],
+    ("barak2022.fig10-mlp", "standard"): ["R^2 of (iv), k = 3"],
+    ("barak2022.fig10-mlp", "full"): ["R^2 of (iv), k = 3"],
+}
+"""Evidence of first rules is frozen: percentiles of resampled R^2 that lie below their estimates. By these rules a
+value passes by itself, so no verdict rests on them; remarks say what was wrong."""
+
+
+def test_shipped_intervals_hold_their_estimates():
+    found = {}
+    for path in sorted(Path(papers.__file__).parent.glob("*/evidence/*.json")):
+        for size, entry in json.loads(path.read_text())["sizes"].items():
+            for check in entry["checks"]:
+                if check["value"] is not None and check["interval"] is not None:
+                    value, low, high = (float(each) for each in (check["value"], *check["interval"]))
+                    room = 1e-9 * abs(value) if math.isfinite(value) else 0.0
+                    if not low - room <= value <= high + room:
+                        found.setdefault((path.stem, size), []).append(check["name"])
+    assert found == FIRST
