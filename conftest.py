@@ -10,8 +10,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import jax
 import pytest
+
+hypothesis.settings.register_profile("tests", deadline=None)  # tests are never timed
+hypothesis.settings.load_profile("tests")
 
 MOST_BYTES = 10**9
 """What a test process may take from one module to the next: JAX never forgets a compiled program by itself."""
