@@ -44,7 +44,8 @@ def forget(package: str) -> None:
 
 
 @pytest.mark.usefixtures("example")
-@pytest.mark.parametrize("name", [name for name in HOW_TO if name != "run-on-slurm"])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.long) if name == "pose-your-own-question" else name
+                                  for name in HOW_TO if name != "run-on-slurm"])
 def test_examples_in_python_run(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names: dict = {"__name__": name.replace("-", "_")}
