@@ -1,0 +1,25 @@
+"use strict";
+// Trains Setups from standard input with the browser's engine: one JSON document a line, {setup, seed, runs}, and one answer a line.
+const fs = require("fs"), path = require("path"), vm = require("vm"), zlib = require("zlib");
+const [folder, isa, modules] = process.argv.slice(2); // scripts, a module, and where the modules are
+
+const sources = ["message.js", "engine.js"].map((name) => fs.readFileSync(path.join(folder, name), "utf8"));
+const { engine, message } = vm.runInThisContext(`(() => { ${sources.join("\n")}; return { engine, message }; })()`);
+
+(async () => {
+  const kernel = await engine.load({ [isa]: zlib.gunzipSync(fs.readFileSync(path.join(modules, `${isa}.wasm.gz`))) });
+  for (const line of fs.readFileSync(0, "utf8").split("\n").filter(Boolean)) {
+    const { setup, seed, runs, every = 1000 } = JSON.parse(line), records = [];
+    let answer;
+    try {
+      const start = performance.now();
+      kernel.open(setup, seed, runs);
+      while (kernel.left > 0) for (const pool of kernel.pools) if (pool.left > 0) records.push(...kernel.train(pool, every));
+      answer = { records, seconds: (performance.now() - start) / 1000 };
+    } catch (error) {
+      if (!(error instanceof message.Refusal)) throw error;
+      answer = { refused: error.message };
+    }
+    console.log(JSON.stringify(answer));
+  }
+})();
