@@ -110,8 +110,9 @@ PARITYLAB_API int64_t paritylab_look(paritylab_pool* pool, int64_t tag, const pa
     return now ? now->steps : -1;
 }
 
-PARITYLAB_API int32_t paritylab_survey(paritylab_pool* pool, int64_t examples, paritylab_record* records) {
-    const std::vector<Record> found = pool->group->survey(examples);
+PARITYLAB_API int32_t paritylab_survey(paritylab_pool* pool, int64_t examples, int32_t of_sample,
+                                       paritylab_record* records) {
+    const std::vector<Record> found = pool->group->survey(examples, of_sample != 0);
     std::ranges::transform(found, records, to_c);
     return int32_t(found.size());
 }

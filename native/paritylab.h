@@ -186,9 +186,9 @@ int32_t paritylab_take(paritylab_pool* pool, paritylab_record* record, const par
 /* The weights of a run as they are now; says how many steps it has made, or -1 if it waits, is done or unknown. */
 int64_t paritylab_look(paritylab_pool* pool, int64_t tag, const paritylab_weights* room);
 
-/* How the runs with a slot do on the first so many inputs that they are judged on: at most 16 records, of status
- * PARITYLAB_TRAINING. Says how many. */
-int32_t paritylab_survey(paritylab_pool* pool, int64_t examples, paritylab_record* records);
+/* How the runs with a slot do on the first so many inputs that they are judged on, or of their finite sample: at most 16
+ * records, of status PARITYLAB_TRAINING. Says how many. */
+int32_t paritylab_survey(paritylab_pool* pool, int64_t examples, int32_t of_sample, paritylab_record* records);
 
 #ifdef __cplusplus
 }

@@ -69,12 +69,13 @@ public:
         return {};
     }
 
-    std::vector<Record> survey(int64_t examples) override {
-        const int64_t size = std::min(examples, config_.eval_size);
+    std::vector<Record> survey(int64_t examples, bool of_sample) override {
+        const int64_t size = std::min(examples, of_sample ? config_.sample : config_.eval_size);
         std::vector<Record> found;
         if (active_ == 0 || size < 1) return found;
-        const Score total = scored(size, scores_.size(), [&](int64_t first, int count) {
-            batches_.evaluation(blocks_[0], step_vector_, first, count);
+        const Score total = scored(size, of_sample ? 1 : scores_.size(), [&](int64_t first, int count) {
+            of_sample ? batches_.sample(blocks_[0], first, count)
+                      : batches_.evaluation(blocks_[0], step_vector_, first, count);
         });
         for (int slot = 0; slot < L::SLOTS; ++slot) {
             if (!run_[slot]) continue;

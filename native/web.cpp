@@ -101,8 +101,8 @@ WEB_API int32_t web_take(int32_t pool, paritylab_record* record) {
     return paritylab_take(session->pools[pool].get(), record, &room);
 }
 
-WEB_API int32_t web_survey(int32_t pool, int32_t examples, paritylab_record* records) {
-    return paritylab_survey(session->pools[pool].get(), examples, records);
+WEB_API int32_t web_survey(int32_t pool, int32_t examples, int32_t of_sample, paritylab_record* records) {
+    return paritylab_survey(session->pools[pool].get(), examples, of_sample, records);
 }
 
 // Looks at a run; says how many steps it has made, or -1. Its weights are at web_weights then.

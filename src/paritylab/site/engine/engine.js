@@ -41,8 +41,9 @@ const engine = (() => {
       const v = view();
       return { run: Number(v.getBigInt64(at, true)), status: STATUS[v.getInt32(at + 8, true)], t_c: Number(v.getBigInt64(at + 16, true)), steps: Number(v.getBigInt64(at + 24, true)), accuracy: v.getFloat64(at + 32, true), loss: v.getFloat64(at + 40, true) };
     };
-    let pools = [], place = new Map(), kept = new Map(), size = 0;
+    let pools = [], place = new Map(), kept = new Map(), starts = new Map(), size = 0;
 
+    const weights = () => new Float32Array(exports.memory.buffer, exports.web_weights(), size).slice();
     // Runs with these numbers, in pools of `slots`.
     const open = (setup, seed, runs, slots = 4) => {
       const bytes = message.encode(setup, seed), at = exports.web_room(bytes.length);
@@ -56,14 +57,15 @@ const engine = (() => {
       pools = Array.from({ length: count }, (_, i) => ({ number: i, left: 0 }));
       place = new Map();
       kept = new Map();
+      starts = new Map();
       runs.forEach((run, i) => {
         const pool = Math.floor(i / slots) % count;
         check(exports.web_add(pool, run));
+        if ((starts.size + 1) * size <= KEPT) starts.set(run, weights()); // where they were drawn
         place.set(run, pool);
         pools[pool].left++;
       });
     };
-    const weights = () => new Float32Array(exports.memory.buffer, exports.web_weights(), size).slice();
     // Gives all runs of a pool so many steps and says which are done.
     const train = (pool, steps) => {
       pool.left = exports.web_train(pool.number, steps);
@@ -75,16 +77,16 @@ const engine = (() => {
       }
       return done;
     };
-    const survey = (pool, examples) => {
+    const survey = (pool, examples, ofSample = 0) => {
       const at = exports.web_records();
-      return Array.from({ length: exports.web_survey(pool.number, examples, at) }, (_, i) => record(at + i * RECORD));
+      return Array.from({ length: exports.web_survey(pool.number, examples, ofSample, at) }, (_, i) => record(at + i * RECORD));
     };
     // The weights of a run as they are, or were at its end: W by rows, b, u, c.
     const look = (run) => {
       if (kept.has(run)) return kept.get(run);
       return exports.web_look(place.get(run), run) >= 0 ? weights() : null;
     };
-    return { isa, open, train, survey, look, get pools() { return pools; }, get left() { return pools.reduce((sum, pool) => sum + pool.left, 0); } };
+    return { isa, open, train, survey, look, start: (run) => starts.get(run) ?? null, get pools() { return pools; }, get left() { return pools.reduce((sum, pool) => sum + pool.left, 0); } };
   };
   return { load };
 })();
