@@ -51,7 +51,7 @@ def pages(site):
 
 
 def test_all_pages_are_there_and_every_link_leads_somewhere(site, pages):
-    top = {"index.html", "figure7.html", "alignment.html", "watch.html", "results.html"}
+    top = {"index.html", "figure7.html", "alignment.html", "play.html", "watch.html", "results.html"}
     names = ("index", "tutorial", "how-to/add-a-claim", "reference/api", "reference/cli", "reference/errata",
              "explanation/engines", "explanation/theory/alignment")
     docs = {f"docs/{name}.html" for name in names}

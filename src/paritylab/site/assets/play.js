@@ -31,7 +31,7 @@
     if (performance.now() - said > 4000 || networks.left === 0) { said = performance.now(); $("said").textContent = `Step ${networks.step}: ${solved} of ${networks.count} networks solved.`; }
   };
   const legend = () => {
-    const items = [["series-1", label || "these networks"], ...(measured ? [["series-7", "1,000 networks, measured, with a 95 % band"]] : []), ...earlier.map((each) => [`series-${each.colour}`, each.label])];
+    const items = [["series-1", label || "these networks"], ...(measured ? [["series-7", `${measured.runs} others, measured, with a 95 % band`]] : []), ...earlier.map((each) => [`series-${each.colour}`, each.label])];
     $("legend").replaceChildren(...items.map(([name, text]) => {
       const item = document.createElement("li"), key = document.createElement("span");
       key.className = "key";

@@ -31,7 +31,7 @@ window.plots = (() => {
 
   // Curves over [0, right] x [0, top]: series of {x, y, colour, width, dash, stairs, fill (a lower curve)}.
   const curves = (canvas, { right, top = 1, label, series, height = 230, percent = true }) => {
-    const { brush, width } = fitted(canvas, height), left = 44, bottom = 34, above = 8, margin = 12;
+    const { brush, width } = fitted(canvas, height), left = 44, bottom = 38, above = 8, margin = 18;
     const x = (value) => left + (value / right) * (width - left - margin), y = (value) => height - bottom - (value / top) * (height - bottom - above);
     brush.font = `12px ${colour("sans") || "sans-serif"}`;
     brush.lineWidth = 1;
@@ -87,7 +87,7 @@ window.plots = (() => {
   const histogram = (canvas, values, { height = 150, bins = 25 } = {}) => {
     const counts = new Array(bins).fill(0);
     for (const value of values) counts[Math.min(bins - 1, Math.max(0, Math.floor(value * bins)))]++;
-    const { brush, width } = fitted(canvas, height), left = 44, bottom = 34, most = Math.max(...counts, 1), bar = (width - left - 12) / bins;
+    const { brush, width } = fitted(canvas, height), left = 44, bottom = 38, most = Math.max(...counts, 1), bar = (width - left - 18) / bins;
     brush.font = `12px ${colour("sans") || "sans-serif"}`;
     counts.forEach((count, i) => {
       brush.fillStyle = i === bins - 1 ? ink("lit") : ink("series-1");
