@@ -8,6 +8,7 @@ from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_float, c_int
 import numpy as np
 import pytest
 from arm.cases import COMMON, FAMILIES, KINDS, LAYOUTS, LOSS_KINDS, cases, factors
+from lengths import long_but
 from test_native_kernel import INF, ISAS, _lanes, add, make_run
 
 import paritylab as pl
@@ -45,8 +46,8 @@ class Problem(Structure):
 
 class Law(Structure):
     _fields_ = [
-        ("hidden", c_int32), ("output", c_int32), ("hidden_params", Floats), ("output_params", Floats), ("scales", Floats),
-        ("biased", c_int32), ("mirrored", c_int32),
+        ("hidden", c_int32), ("output", c_int32), ("hidden_params", Floats), ("output_params", Floats),
+        ("scales", Floats), ("biased", c_int32), ("mirrored", c_int32),
     ]
 
 
@@ -122,13 +123,15 @@ def problem(p):
     copies = [pairs for law in laws for pairs in law[3]]
     flat = [np.concatenate([np.ravel(law[i]) for law in laws]) for i in range(3)]
     return Problem(
-        stride=p["stride"], leak=-1 if p["leak"] is None else p["leak"], components=wholes([len(law[3]) for law in laws]),
-        uniform=wholes([law[4] for law in laws]), cumulative=words(flat[0]), planes=words(flat[1]), always=words(flat[2]),
-        copied=wholes([len(pairs) for pairs in copies]), copies=words([j for pairs in copies for pair in pairs for j in pair]),
-        law=p["law"], evaluation_law=p["evaluation_law"], stages=wholes(p["stages"]), target=TARGETS.index(p["target"]),
-        scale=p["scale"], coefficients=floats([c for c, _ in p["terms"]]), terms=words([mask for _, mask in p["terms"]]),
-        sign=p["sign"], places=wholes(p["places"]), table=words(p["table"]), task_cumulative=words(p["task_cumulative"]),
-        task_masks=words(p["task_masks"]), task_allowed=wholes(p["task_allowed"]),
+        stride=p["stride"], leak=-1 if p["leak"] is None else p["leak"], law=p["law"],
+        components=wholes([len(law[3]) for law in laws]), uniform=wholes([law[4] for law in laws]),
+        cumulative=words(flat[0]), planes=words(flat[1]), always=words(flat[2]),
+        copied=wholes([len(pairs) for pairs in copies]),
+        copies=words([j for pairs in copies for pair in pairs for j in pair]), evaluation_law=p["evaluation_law"],
+        stages=wholes(p["stages"]), target=TARGETS.index(p["target"]), scale=p["scale"],
+        coefficients=floats([c for c, _ in p["terms"]]), terms=words([mask for _, mask in p["terms"]]),
+        sign=p["sign"], places=wholes(p["places"]), table=words(p["table"]), task_masks=words(p["task_masks"]),
+        task_cumulative=words(p["task_cumulative"]), task_allowed=wholes(p["task_allowed"]),
     )
 
 
@@ -148,7 +151,8 @@ def config(cfg):
         **{name: floats(cfg[name]) for name in ("activation_params", "loss_params", "rates")},
         schedule=floats(cfg["schedule"] and cfg["schedule"].factors), rule=RULES.index(cfg.get("rule", "sgd")),
         rule_params=floats(cfg.get("rule_params", [])), clip=cfg.get("clip", 0),
-        decay_gradient=cfg.get("decay_gradient", 0), short_last=cfg.get("short_last", False), within=cfg.get("within", -1.0),
+        decay_gradient=cfg.get("decay_gradient", 0), short_last=cfg.get("short_last", False),
+        within=cfg.get("within", -1.0),
         problem=ctypes.pointer(problem(cfg["problem"])) if cfg.get("problem") else None,
     )
 
@@ -239,8 +243,9 @@ def test_runs_can_be_given_steps_and_surveyed_on_the_way(library):
 
 
 START_LAWS = {  # kind, numbers, kind and numbers of the output, whether biases are drawn
-    "torch": (0, [], None, True), "sign": (1, [], None, True), "gaussian": (2, [], None, True), "kaiming": (2, [], None, True),
-    "perturbed-rademacher:0.1": (3, [0.1], None, True), "uniform-perturbed:0.5": (4, [0.5 * 3**0.5], None, True),
+    "torch": (0, [], None, True), "sign": (1, [], None, True), "gaussian": (2, [], None, True),
+    "kaiming": (2, [], None, True), "perturbed-rademacher:0.1": (3, [0.1], None, True),
+    "uniform-perturbed:0.5": (4, [0.5 * 3**0.5], None, True),
     "sparse-rademacher:0.2": (5, [0.2], None, True), "discrete:-2,-1,1,2": (6, [-2, -1, 1, 2], None, True),
     "sphere:0.7": (7, [], None, False), "mean-field:0.5,0.3": (7, [], (8, [0.3]), False),
     "mirrored gaussian": (2, [], None, True),
@@ -248,7 +253,7 @@ START_LAWS = {  # kind, numbers, kind and numbers of the output, whether biases 
 QUICK = ("gaussian", "perturbed-rademacher:0.1", "mean-field:0.5,0.3")
 
 
-@pytest.mark.parametrize("law", [law if law in QUICK else pytest.param(law, marks=pytest.mark.long) for law in START_LAWS])
+@pytest.mark.parametrize("law", long_but(START_LAWS, *QUICK))
 def test_start_weights_are_those_of_jax_to_the_last_bit(library, law):
     """JAX's compiler fuses multiply-adds where the processor can; on one that cannot it rounds otherwise."""
     if ISAS[0] == "baseline":

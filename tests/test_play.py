@@ -39,12 +39,17 @@ def test_the_python_that_is_shown_makes_the_same_setup(monkeypatch):
 
 
 def test_the_command_that_is_shown_asks_for_the_same_setup():
-    setups = [pl.Setup(pl.Parity(8, 2, noise=0.01), pl.Learner(pl.MLP((6, 4), "gelu"), "mirrored xavier", "square", pl.Adam(0.01)),
-                       pl.Protocol(30, 5, 64, 0.9)),
-              pl.Setup(pl.Problem(9, "majority:3", "biased:0.75"), pl.Learner(optimiser=pl.SGD(0.5, momentum=0.9))),
-              pl.Setup(pl.LeakyParity(9, 3, leak=0.25), pl.Learner(pl.PolyNet(3), optimiser=pl.SGD(0.1))),
-              pl.Setup(pl.Parity(9, 3, sample=30), pl.Learner(pl.Neuron("zigzag:3"))),
-              *(setup for _, each in play.experiments() for setup in each.setups().values())]
+    setups = [
+        pl.Setup(
+            pl.Parity(8, 2, noise=0.01),
+            pl.Learner(pl.MLP((6, 4), "gelu"), "mirrored xavier", "square", pl.Adam(0.01)),
+            pl.Protocol(30, 5, 64, 0.9),
+        ),
+        pl.Setup(pl.Problem(9, "majority:3", "biased:0.75"), pl.Learner(optimiser=pl.SGD(0.5, momentum=0.9))),
+        pl.Setup(pl.LeakyParity(9, 3, leak=0.25), pl.Learner(pl.PolyNet(3), optimiser=pl.SGD(0.1))),
+        pl.Setup(pl.Parity(9, 3, sample=30), pl.Learner(pl.Neuron("zigzag:3"))),
+        *(setup for _, each in play.experiments() for setup in each.setups().values()),
+    ]
     shown = 0
     for setup, told in zip(setups, said(setups), strict=True):
         if told["shell"] is None:
@@ -76,10 +81,23 @@ def test_experiments_have_what_was_measured_of_their_setups():
 
 
 def document(**changes):
-    columns = {"run": [3, 1], "status": ["solved", "diverged"], "t_c": [10, -1], "steps": [10, 20], "accuracy": [1, 0.5],
-               "loss": [0.25, None]}
-    return {"paritylab": "records", "format": 1, "setup": json.loads(W1.to_json()), "engine": "lanes", "seed": 5,
-            **columns, **changes}
+    columns = {
+        "run": [3, 1],
+        "status": ["solved", "diverged"],
+        "t_c": [10, -1],
+        "steps": [10, 20],
+        "accuracy": [1, 0.5],
+        "loss": [0.25, None],
+    }
+    return {
+        "paritylab": "records",
+        "format": 1,
+        "setup": json.loads(W1.to_json()),
+        "engine": "lanes",
+        "seed": 5,
+        **columns,
+        **changes,
+    }
 
 
 def test_records_from_the_page_are_read_and_merged_once(tmp_path, capsys):
@@ -93,11 +111,20 @@ def test_records_from_the_page_are_read_and_merged_once(tmp_path, capsys):
         assert (told["added"], told["known"], told["conflicts"]) == (added, known, [])
 
 
-@pytest.mark.parametrize(("changes", "says"), [
-    ({"format": 2}, "another format"), ({"engine": "warps"}, "of the engine lanes"), ({"seed": -1}, "the seed"),
-    ({"run": [1]}, "different lengths"), ({"run": [1, 1]}, "a run twice"), ({"status": ["solved", "lost"]}, "not in tuple"),
-    ({"steps": [10, 10**6]}, "more steps"), ({"setup": {"conventions": 1}}, "not a Setup|type"), ({"loss": None}, "NoneType"),
-])
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"format": 2}, "another format"),
+        ({"engine": "warps"}, "of the engine lanes"),
+        ({"seed": -1}, "the seed"),
+        ({"run": [1]}, "different lengths"),
+        ({"run": [1, 1]}, "a run twice"),
+        ({"status": ["solved", "lost"]}, "not in tuple"),
+        ({"steps": [10, 10**6]}, "more steps"),
+        ({"setup": {"conventions": 1}}, "not a Setup|type"),
+        ({"loss": None}, "NoneType"),
+    ],
+)
 def test_a_file_that_holds_no_records_is_refused_in_a_line(tmp_path, changes, says):
     path = tmp_path / "records.json"
     path.write_text(json.dumps(document(**changes)))

@@ -32,12 +32,16 @@ def opened(page, root, hash=""):  # noqa: F811
 
 def solved(page):  # noqa: F811
     """How many networks are solved, and at which step."""
-    return int(page.inner_text("#c-solved").split()[0].replace(",", "")), int(page.inner_text("#c-step").replace(",", ""))
+    return int(page.inner_text("#c-solved").split()[0].replace(",", "")), int(
+        page.inner_text("#c-step").replace(",", "")
+    )
 
 
 def finish(page):  # noqa: F811
-    page.wait_for_function("document.getElementById('run').textContent === 'Run' &&"
-                           " document.getElementById('c-step').textContent !== '0'", timeout=60_000)
+    page.wait_for_function(
+        "document.getElementById('run').textContent === 'Run' && document.getElementById('c-step').textContent !== '0'",
+        timeout=60_000,
+    )
 
 
 def downloaded(page, folder):  # noqa: F811
@@ -149,7 +153,7 @@ def test_it_works_on_the_server_under_its_content_policy(browser, tmp_path):  # 
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        with watched(browser) as page:  # noqa: F811
+        with watched(browser) as page:
             page.goto(f"http://127.0.0.1:{server.server_address[1]}/play.html")
             page.wait_for_function("document.getElementById('c-step').textContent !== '0'")
             page.goto(f"http://127.0.0.1:{server.server_address[1]}/index.html")

@@ -1,4 +1,4 @@
-"""The native engine compiled to WebAssembly: the shipped modules are those of the sources, and give the native records."""
+"""The native engine compiled to WebAssembly: the shipped modules are those of the sources, with the native records."""
 
 import json
 import random
@@ -83,11 +83,17 @@ PROBLEMS = (
     lambda r: pl.Parity(20, 2, sample=50, short_last=True),
     lambda r: pl.LeakyParity(r.choice((10, 30)), 3, leak=r.choice((0.5, 0.25))),
     lambda r: pl.Polynomial(10, terms=[(0.5, (0, 1)), (-1.0, (2, 3, 4))]),
-    lambda r: pl.Problem(r.choice((10, 33)), r.choice(("majority:5", "staircase:3", "leap:1,3", "mod:3,6", "address:2"))),
+    lambda r: pl.Problem(
+        r.choice((10, 33)), r.choice(("majority:5", "staircase:3", "leap:1,3", "mod:3,6", "address:2"))
+    ),
     lambda r: pl.Problem(12, [0, 1, 2], r.choice(("biased:0.3", "active:8", "mixture:0.2,biased:0.9"))),
     lambda r: pl.Problem(33, [0, 1, 32], pl.laws.Pairs([(3, 4), (5, 32)], 0.5), noise=0.1),
-    lambda r: pl.Problem(9, [0, 1], pl.laws.Permuted(r.sample(range(9), 9), pl.laws.Biased([0.1 * j for j in range(9)]))),
-    lambda r: pl.Problem(20, [0, 1, 2], stages=[pl.Stage(20, "biased:0.9", slide=True), pl.Stage(35, batch=3, noise=0.2)]),
+    lambda r: pl.Problem(
+        9, [0, 1], pl.laws.Permuted(r.sample(range(9), 9), pl.laws.Biased([0.1 * j for j in range(9)]))
+    ),
+    lambda r: pl.Problem(
+        20, [0, 1, 2], stages=[pl.Stage(20, "biased:0.9", slide=True), pl.Stage(35, batch=3, noise=0.2)]
+    ),
     lambda r: pl.Problem(12, pl.Tasks([(2, 3), (3, 4, 5)], weights=(1, 3)), scale=r.choice((1.0, 0.5))),
 )
 NETWORKS = (
@@ -97,13 +103,41 @@ NETWORKS = (
     lambda r, a: pl.Neuron(a),
     lambda r, a: pl.PolyNet(3),
 )
-ACTIVATIONS = ("relu", "relu6", "clipped-relu", "power:2", "zigzag:3", "infinite-zigzag:2", "oscillating:3", "sinusoid:3", "gelu")
-INITS = ("torch", "xavier", "uniform", "sign", "xavier-sign", "kaiming", "gaussian", "perturbed-rademacher:0.1",
-         "uniform-perturbed:0.5", "sparse-rademacher:0.2", "released sparse-rademacher:0.5", "discrete:-2,-1,1,2", "sphere",
-         "mean-field:0.5", "fixed:7 torch")
+ACTIVATIONS = (
+    "relu",
+    "relu6",
+    "clipped-relu",
+    "power:2",
+    "zigzag:3",
+    "infinite-zigzag:2",
+    "oscillating:3",
+    "sinusoid:3",
+    "gelu",
+)
+INITS = (
+    "torch",
+    "xavier",
+    "uniform",
+    "sign",
+    "xavier-sign",
+    "kaiming",
+    "gaussian",
+    "perturbed-rademacher:0.1",
+    "uniform-perturbed:0.5",
+    "sparse-rademacher:0.2",
+    "released sparse-rademacher:0.5",
+    "discrete:-2,-1,1,2",
+    "sphere",
+    "mean-field:0.5",
+    "fixed:7 torch",
+)
 OPTIMISERS = (
-    lambda r, lr: pl.SGD(lr, noise=r.choice((0.0, 0.1)), weight_decay=r.choice((0.0, 0.01)),
-                         decay_form=r.choice(("coupled", "decoupled", "plain"))),
+    lambda r, lr: pl.SGD(
+        lr,
+        noise=r.choice((0.0, 0.1)),
+        weight_decay=r.choice((0.0, 0.01)),
+        decay_form=r.choice(("coupled", "decoupled", "plain")),
+    ),
     lambda r, lr: pl.SGD(lr, momentum=0.9, nesterov=r.random() < 0.5, clip=r.choice((None, 0.5))),
     lambda r, lr: pl.Adam(lr / 10, weight_decay=r.choice((0.0, 0.1))),
     lambda r, lr: pl.RMSProp(lr / 10, momentum=r.choice((0.0, 0.5))),
@@ -121,11 +155,21 @@ def random_setup(seed):
     init = ("mirrored " if even and r.random() < 0.2 else "") + r.choice(INITS)
     if "fixed" in init and "mirrored" in init:
         init = "fixed:7 mirrored torch"
-    optimiser, batches = r.choice(OPTIMISERS)(r, r.choice((0.01, 0.1, 0.5))), (3, 5, 32) if problem.stages else (1, 5, 32)
+    optimiser, batches = (
+        r.choice(OPTIMISERS)(r, r.choice((0.01, 0.1, 0.5))),
+        (3, 5, 32) if problem.stages else (1, 5, 32),
+    )
     learner = pl.Learner(network, init, r.choice(LOSSES), optimiser, r.choice(batches))
     within = r.choice((None, None, 0.5)) if problem.scale == 1 else None
-    protocol = pl.Protocol(r.choice((40, 60)), r.choice((1, 7, 10)), r.choice((16, 100)), r.choice((1.0, 0.9)),
-                           consecutive=r.choice((1, 2)), fresh=r.random() < 0.3, within=within)
+    protocol = pl.Protocol(
+        r.choice((40, 60)),
+        r.choice((1, 7, 10)),
+        r.choice((16, 100)),
+        r.choice((1.0, 0.9)),
+        consecutive=r.choice((1, 2)),
+        fresh=r.random() < 0.3,
+        within=within,
+    )
     return pl.Setup(problem, learner, protocol)
 
 
@@ -162,13 +206,16 @@ def test_modules_that_are_built_anew_have_the_native_records(isa, same, tmp_path
         assert differences(setup, told, same, range(6)) == [], setup.to_json()
 
 
-@pytest.mark.parametrize(("change", "says"), [
-    (lambda d: d["learner"]["optimiser"].update(schedule="linear:100"), "no schedule linear:100"),
-    (lambda d: d["learner"]["network"].update(activation="tanh"), "no activation tanh"),
-    (lambda d: d["learner"].update(init="my.law@0123"), "no initialisation"),
-    (lambda d: d["learner"].update(batch=2**21), "batch: expected"),
-    (lambda d: d["problem"].update(support="random"), "no random supports"),
-])
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda d: d["learner"]["optimiser"].update(schedule="linear:100"), "no schedule linear:100"),
+        (lambda d: d["learner"]["network"].update(activation="tanh"), "no activation tanh"),
+        (lambda d: d["learner"].update(init="my.law@0123"), "no initialisation"),
+        (lambda d: d["learner"].update(batch=2**21), "batch: expected"),
+        (lambda d: d["problem"].update(support="random"), "no random supports"),
+    ],
+)
 def test_what_it_has_not_is_refused_in_a_line(change, says):
     document = json.loads(W1.to_json())
     change(document)

@@ -1,8 +1,8 @@
 """Compiles ``native/`` to WebAssembly for the site, with the clang of the package ``ziglang``: ``make web``.
 
-Two modules: ``fused`` rounds a multiply-add once (relaxed SIMD), where the browser has that, and gives the records of AVX2, AVX-512
-and NEON; ``baseline`` rounds twice, as the baseline of ``native/`` does. They are shipped compressed, beside a file that
-says of which sources and by which compiler.
+Two modules: ``fused`` rounds a multiply-add once (relaxed SIMD), where the browser has that, and gives the records of
+AVX2, AVX-512 and NEON; ``baseline`` rounds twice, as the baseline of ``native/`` does. They are shipped compressed,
+beside a file that says of which sources and by which compiler.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ TARGET = ["-target", "wasm32-wasi", "-O3", "-g0", "-msimd128", "-fvisibility=hid
 CXX = ["-std=c++20", "-fno-exceptions", "-fno-rtti", "-DPARITYLAB_ISA=baseline"]
 KERNEL = ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]  # as CMakeLists.txt
 ISAS = {"fused": ["-mrelaxed-simd"], "baseline": []}
-EXPORTED = ("room", "open", "pools", "add", "train", "take", "survey", "look", "weights", "records", "fuses")  # of web.cpp
+EXPORTED = ("room", "open", "pools", "add", "train", "take", "survey", "look", "weights", "records", "fuses")
+"""Of ``web.cpp``."""
 LINK = ["-mexec-model=reactor", "-s", *(f"-Wl,--export=web_{name}" for name in EXPORTED)]
 BUILD = ROOT / "build" / "web"
 
@@ -33,9 +34,11 @@ def zig(*arguments: str | Path) -> None:
 
 
 def compiler() -> str:
-    told = subprocess.run([sys.executable, "-m", "ziglang", "c++", "--version"], capture_output=True, text=True, check=True)
-    version = subprocess.run([sys.executable, "-m", "ziglang", "version"], capture_output=True, text=True, check=True)
-    return f"ziglang {version.stdout.strip()}, {told.stdout.splitlines()[0]}"
+    def said(*words: str) -> str:
+        command = [sys.executable, "-m", "ziglang", *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0]
+
+    return f"ziglang {said('version')}, {said('c++', '--version')}"
 
 
 def build(folder: Path) -> dict[str, bytes]:
@@ -45,10 +48,9 @@ def build(folder: Path) -> dict[str, bytes]:
     headers = max(path.stat().st_mtime for path in NATIVE.glob("*.h"))
 
     def compiled(key: tuple[str, str]) -> None:
-        source, isa = key
-        if objects[key].exists() and objects[key].stat().st_mtime > max(headers, (NATIVE / f"{source}.cpp").stat().st_mtime):
-            return
-        zig(*TARGET, *CXX, *KERNEL, *ISAS[isa], "-c", NATIVE / f"{source}.cpp", "-o", objects[key])
+        path, made = NATIVE / f"{key[0]}.cpp", objects[key]
+        if not made.exists() or made.stat().st_mtime < max(headers, path.stat().st_mtime):
+            zig(*TARGET, *CXX, *KERNEL, *ISAS[key[1]], "-c", path, "-o", made)
 
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(compiled, objects))

@@ -149,11 +149,12 @@ def _problems() -> list[Case]:
     laws = pl.laws
     posed = [
         pl.LeakyParity(33, 3, leak=0.3), pl.Polynomial(12, terms=[(0.5, (0, 1)), (-1.5, (2, 3, 4))]),
-        pl.Problem(12, "majority:5"), pl.Problem(12, "staircase:4", scale=0.5), pl.Problem(33, pl.Table((3, 4, 5, 32), "9a6f")),
+        pl.Problem(12, "majority:5"), pl.Problem(12, "staircase:4", scale=0.5),
+        pl.Problem(33, pl.Table((3, 4, 5, 32), "9a6f")), pl.Parity(12, 3, sample=30, short_last=True),
         pl.Problem(12, pl.Sum([(1.0, (0,)), (-0.7, (1, 2))], sign=True), "biased:0.3"),
         pl.Problem(33, [0, 1, 32], laws.Mixture(0.2, laws.Biased(0.9), laws.Active(20))),
         pl.Problem(33, [0, 1], laws.Pairs([(3, 4), (5, 32)], -0.5)), pl.Problem(12, [0, 1, 2], "biased:0.3", sample=40),
-        pl.Problem(12, pl.Tasks([(2, 3), (3, 4, 5)], weights=(1, 3), solved=(1,))), pl.Parity(12, 3, sample=30, short_last=True),
+        pl.Problem(12, pl.Tasks([(2, 3), (3, 4, 5)], weights=(1, 3), solved=(1,))),
         pl.Problem(33, [0, 1, 2], evaluation="biased:0.8",
                    stages=[pl.Stage(6, "biased:0.9", slide=True), pl.Stage(13, batch=3, noise=0.2)]),
     ]
@@ -199,7 +200,8 @@ def _problem(p: dict[str, Any]) -> list[bytes]:
         _whole(p["stride"], -1 if p["leak"] is None else p["leak"]), _many([len(law[3]) for law in laws], "<i8"),
         _many([law[4] for law in laws], "<i8"),
         *(_many(np.concatenate([np.ravel(law[i]) for law in laws]), "<u4") for i in range(3)),
-        _many([len(pairs) for pairs in copies], "<i8"), _many([j for pairs in copies for pair in pairs for j in pair], "<u4"),
+        _many([len(pairs) for pairs in copies], "<i8"),
+        _many([j for pairs in copies for pair in pairs for j in pair], "<u4"),
         _whole(p["law"], p["evaluation_law"]), _many(p["stages"], "<i8"),
         _whole(("product", "sum", "table", "tasks").index(p["target"])), _real(p["scale"]),
         _many([c for c, _ in p["terms"]], "<f4"), _many([mask for _, mask in p["terms"]], "<u4"), _whole(p["sign"]),

@@ -44,6 +44,6 @@ def _records(document: dict[str, Any], setup: Setup) -> Records:
         columns[name] = [math.nan if value is None else float(value) for value in columns[name]]
     records = Records(*(np.array(columns[name]) for name in COLUMNS))
     require(len(np.unique(records.run)) == len(records), "it has a run twice")
-    require(bool(np.all((records.steps >= 0) & (records.steps <= setup.protocol.max_steps))), "it has more steps than its Setup")
-    order = np.argsort(records.run, kind="stable")
-    return records.take(order)
+    within = (records.steps >= 0) & (records.steps <= setup.protocol.max_steps)
+    require(bool(within.all()), "it has more steps than its Setup")
+    return records.take(np.argsort(records.run, kind="stable"))

@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -91,7 +92,7 @@ def refusal(setup: Setup) -> str | None:
         return "it takes rates by position"
     told = Configuration.of(setup.program)
     sizes = (told.n, *told.below, told.width)
-    if sum(a * b for a, b in zip(sizes, sizes[1:], strict=False)) > MOST_WEIGHTS:
+    if sum(a * b for a, b in pairwise(sizes)) > MOST_WEIGHTS:
         return "the network is too large for a page"
     return None
 
@@ -107,15 +108,16 @@ def told() -> list[dict[str, Any]]:
     for path, each in experiments():
         kept = json.loads(path.read_text(encoding="utf-8"))
         variants = [{"label": label, "setup": json.loads(setup.to_json()),
-                     "measured": kept["curves"][label] | {"runs": kept["runs"]}} for label, setup in each.setups().items()]
-        found.append({"name": each.name, "title": each.title, "text": each.text, "claim": each.claim,
-                      "href": f"{each.claim.partition('.')[0]}.html#{each.claim}", "runs": each.runs, "speed": each.speed,
-                      "variants": variants})
+                     "measured": kept["curves"][label] | {"runs": kept["runs"]}}
+                    for label, setup in each.setups().items()]
+        href = f"{each.claim.partition('.')[0]}.html#{each.claim}"
+        found.append({"name": each.name, "title": each.title, "text": each.text, "claim": each.claim, "href": href,
+                      "runs": each.runs, "speed": each.speed, "variants": variants})
     return found
 
 
 def scripts() -> dict[str, Any]:
     """What the workers are made of, by the name of the script that brings it."""
-    source = "\n".join((engine.FOLDER / f"{name}.js").read_text(encoding="utf-8") for name in ("message", "engine", "worker"))
+    parts = [(engine.FOLDER / f"{name}.js").read_text(encoding="utf-8") for name in ("message", "engine", "worker")]
     modules = {f"engine-{isa}": base64.b64encode(engine.module(isa)).decode() for isa in engine.ISAS}
-    return {"engine": {"worker": source, **engine.about()}, **modules}
+    return {"engine": {"worker": "\n".join(parts)}, **modules}

@@ -20,8 +20,8 @@ def _starts() -> Mapping[str, Setup]:
 
 EXPERIMENTS = (
     Experiment("starts", "The wrong initialisation",
-               "The product of all twelve bits, the hardest parity for many methods. Weights that start at plus or minus one"
-               " size learn it in a thousand steps. Gaussian weights of the same variance, with the same network, rate and"
-               " batches, do not: what matters is how well the start is aligned with the target.",
+               "The product of all twelve bits, the hardest parity for many methods. Weights that start at plus or"
+               " minus one size learn it in a thousand steps. Gaussian weights of the same variance, with the same"
+               " network, rate and batches, do not: what matters is how well the start is aligned with the target.",
                "abbe2024.summary-exp2", _starts, runs=32, speed="fast"),
 )

@@ -51,32 +51,34 @@ def _grokking() -> Mapping[str, Setup]:
 
 EXPERIMENTS = (
     Experiment("transition", "Phase transition",
-               "Every network is given fresh examples of the product of three hidden bits. Watch one of them: for hundreds"
-               " of steps it is no better than a coin, then it knows everything at once. The loss says nothing before; the"
-               " hidden progress, how far the weights of the three bits have moved beyond the others, grows all the time."
-               " Then try 50 bits.",
+               "Every network is given fresh examples of the product of three hidden bits. Watch one of them: for"
+               " hundreds of steps it is no better than a coin, then it knows everything at once. The loss says"
+               " nothing before; the hidden progress, how far the weights of the three bits have moved beyond the"
+               " others, grows all the time. Then try 50 bits.",
                "barak2022.fig1-left", _transition),
     Experiment("luck", "No lucky networks",
-               "A thousand networks with random starts and random data. If learning were a search at random, one in a"
-               " thousand would be solved in the first steps. Look where the curve leaves 100 %: the fastest of all still"
-               " takes a fair part of the median's time.",
+               "A thousand networks with random starts and random data. If learning were a search at random, one in"
+               " a thousand would be solved in the first steps. Look where the curve leaves 100 %: the fastest of"
+               " all still takes a fair part of the median's time.",
                "barak2022.fig2-left", _luck, runs=1000),
     Experiment("width", "Width does not parallelise",
-               "If neurons searched independently, thirty times as many would need a thirtieth of the steps. Run the four"
-               " widths one after the other: the curves stay on the picture, and the steps that are needed hardly halve.",
+               "If neurons searched independently, thirty times as many would need a thirtieth of the steps. Run"
+               " the four widths one after the other: the curves stay on the picture, and the steps that are needed"
+               " hardly halve.",
                "barak2022.fig4-left", _widths, runs=64),
     Experiment("batch", "Batch size",
-               "A product of three linear functions learns from one example a step nearly as soon, in steps, as from 64."
-               " So it needs 64 times fewer examples: what limits it is the number of steps.",
+               "A product of three linear functions learns from one example a step nearly as soon, in steps, as"
+               " from 64. So it needs 64 times fewer examples: what limits it is the number of steps.",
                "barak2022.fig6-row2", _batches),
     Experiment("noise", "Label noise",
-               "A share of the labels is flipped at random. Methods that solve equations fail at once; gradient descent"
-               " takes longer, by a factor that grows with the noise, and still finds the three bits. A network counts as"
-               " solved at 98 % of clean labels.",
+               "A share of the labels is flipped at random. Methods that solve equations fail at once; gradient"
+               " descent takes longer, by a factor that grows with the noise, and still finds the three bits. A"
+               " network counts as solved at 98 % of clean labels.",
                "barak2022.fig16", _noise),
     Experiment("grokking", "Grokking",
-               "The same examples again and again, with weight decay. With 1,000 of them networks learn the rule soon. With"
-               " 500 they have all of them by heart within some thousand steps, while new inputs are guesses, and only much"
-               " later does the rule appear, in some networks: compare both accuracies of one network.",
+               "The same examples again and again, with weight decay. With 1,000 of them networks learn the rule"
+               " soon. With 500 they have all of them by heart within some thousand steps, while new inputs are"
+               " guesses, and only much later does the rule appear, in some networks: compare both accuracies of one"
+               " network.",
                "barak2022.fig4-right", _grokking, runs=32, speed="fast"),
 )
