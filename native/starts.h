@@ -1,7 +1,8 @@
 // Start weights as paritylab's Python side draws them (setups/inits.py), bit for bit.
 //
 // Uniform laws and signs are single roundings of random words. Normal numbers are those of jax.random.normal as XLA
-// computes them on a CPU that fuses multiply-adds: every operation below is one of its, in its order.
+// computes them on a CPU that fuses multiply-adds: every operation below is one of its, in its order. On the sphere norms
+// are rounded properly, where XLA begins with the processor's own approximate root: weights may differ in the last bit.
 #pragma once
 
 #include <cstdint>

@@ -61,7 +61,8 @@ def played(site: Site) -> None:
     experiments = play.told()
     for name, value in play.scripts().items():
         site.data(name, value)
-    site.data("play", experiments)
+    needed = ("name", "title", "runs", "speed", "variants")
+    site.data("play", [{name: each[name] for name in needed} for each in experiments])
     site.page("play.html", "play", "Play", experiments=experiments)
 
 

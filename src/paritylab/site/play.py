@@ -108,12 +108,19 @@ def told() -> list[dict[str, Any]]:
     for path, each in experiments():
         kept = json.loads(path.read_text(encoding="utf-8"))
         variants = [{"label": label, "setup": json.loads(setup.to_json()),
-                     "measured": kept["curves"][label] | {"runs": kept["runs"]}}
+                     "measured": _thinned(kept["curves"][label]) | {"runs": kept["runs"]}}
                     for label, setup in each.setups().items()]
         href = f"{each.claim.partition('.')[0]}.html#{each.claim}"
         found.append({"name": each.name, "title": each.title, "text": each.text, "claim": each.claim, "href": href,
                       "runs": each.runs, "speed": each.speed, "variants": variants})
     return found
+
+
+def _thinned(curve: dict[str, list[float]]) -> dict[str, Any]:
+    """Every other point, and the last, with the digits that can be seen."""
+    shown = {name: [*values[:-1:2], values[-1]] for name, values in curve.items()}
+    return {name: [float(f"{value:.3g}") if name != "steps" else int(value) for value in values]
+            for name, values in shown.items()}
 
 
 def scripts() -> dict[str, Any]:

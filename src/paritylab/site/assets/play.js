@@ -170,7 +170,7 @@
     }
     [ticks, path, worked, said] = [[], [], 0, 0];
     chosen = Math.min(chosen, state.count - 1);
-    $("rounding").textContent = networks.isa === "fused" ? "Your browser rounds multiply-adds once, as processors with AVX2, AVX-512 or NEON do: records there are the same to the last bit." : "Your browser rounds products before they are added, as the kernel 'baseline' does; on a processor with AVX2, AVX-512 or NEON a record can differ by rounding, and a network be solved at another check.";
+    $("rounding").textContent = !setups.exact(state.setup) ? "Start weights on a sphere can differ in their last bit from those in Python, where the processor takes their norms; so records can differ by rounding, and a network be solved at another check." : networks.isa === "fused" ? "Your browser rounds multiply-adds once, as processors with AVX2, AVX-512 or NEON do: records there are the same to the last bit." : "Your browser rounds products before they are added, as the kernel 'baseline' does; on a processor with AVX2, AVX-512 or NEON a record can differ by rounding, and a network be solved at another check.";
     legend();
     await advance(0);
     paint();

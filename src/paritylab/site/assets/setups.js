@@ -182,11 +182,14 @@ print(result)`;
     return words.join(" ");
   };
 
+  // Whether start weights are those of Python to the last bit: norms on a sphere are rounded there by the processor at hand.
+  const exact = (setup) => !/\b(sphere|mean-field)\b/.test(setup.learner.init);
+
   // What 'paritylab merge' brings into a store.
   const records = ({ setup, seed }, networks) => {
     const done = networks.records.filter(Boolean), column = (name) => done.map((record) => (Number.isNaN(record[name]) ? null : record[name]));
     const told = Object.fromEntries(["run", "status", "t_c", "steps", "accuracy", "loss"].map((name) => [name, column(name)]));
     return JSON.stringify({ paritylab: "records", format: 1, setup, engine: "lanes", rounding: networks.isa, seed, ...told });
   };
-  return { blank, controls, toHash, fromHash, python, shell, records, code };
+  return { blank, controls, toHash, fromHash, python, shell, records, exact };
 })();
