@@ -14,16 +14,17 @@ window.lab = (() => {
   });
   const decoded = (text) => Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
 
-  // A worker that answers one question at a time.
+  // A worker that is asked one question after the other.
   const hire = (source) => {
     const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" })), worker = new Worker(address);
-    let answered = null;
+    let answered = null, last = Promise.resolve();
     worker.onmessage = ({ data }) => answered(data);
     worker.onerror = (event) => answered?.({ refused: event.message });
-    return (question) => new Promise((resolve, reject) => {
+    const ask = (question) => new Promise((resolve, reject) => {
       answered = (data) => (data.refused ? reject(new Error(data.refused)) : resolve(data));
       worker.postMessage(question);
     });
+    return (question) => { const answer = last.then(() => ask(question)); last = answer.catch(() => {}); return answer; };
   };
 
   // All workers with the best module that the browser has; they stay for the life of the page.
@@ -54,7 +55,9 @@ window.lab = (() => {
   };
 
   // Networks of one Setup: numbers first, ..., first + count - 1 of a seed.
+  let opened = 0; // times: workers have the networks of the last
   const open = async ({ setup, seed = 0, count, first = 0 }) => {
+    const mine = ++opened;
     const share = Math.max(4, Math.ceil(count / MOST_WORKERS / 4) * 4);
     const all = await crew(Math.ceil(count / share)), hands = all.ready.slice(0, Math.ceil(count / share));
     const size = Math.ceil(count / hands.length / 4) * 4;
@@ -64,6 +67,7 @@ window.lab = (() => {
 
     // Gives all networks so many steps ("fast": as many as fill a frame) and brings the arrays up to date.
     networks.train = async (steps, look = null) => {
+      if (mine !== opened) return networks;
       const began = performance.now(), asked = steps === "fast" ? Math.max(1, Math.round(networks.pace)) : steps;
       const answers = await Promise.all(hands.map((ask, i) => ask({ do: "train", steps: asked, examples: SURVEYED, finite: Boolean(setup.problem.sample), look: look !== null && numbers[i].includes(first + look) ? first + look : null })));
       const taken = performance.now() - began;

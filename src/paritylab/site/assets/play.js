@@ -114,7 +114,7 @@
     if (!running) return;
     const speed = $("speed").value;
     if (!busy && (await advance(speed === "fast" ? "fast" : Number(speed)))) paint();
-    if (networks.left === 0) stop();
+    if (networks?.left === 0) stop();
     if (running) requestAnimationFrame(frame);
   };
   const stop = () => { running = false; $("run").textContent = "Run"; $("run").setAttribute("aria-pressed", "false"); };
