@@ -2,7 +2,7 @@
 // Networks that learn in this browser: workers with the native engine, all networks in step.
 window.lab = (() => {
   const loaded = window.paritylab ??= {};
-  const MOST_WORKERS = 4, SURVEYED = 64, FRAME = 24; // networks are asked about so many inputs; milliseconds of work a frame
+  const MOST_WORKERS = 4, SURVEYED = 64, TURN = 50, LEAST = 5; // inputs that networks are asked about; milliseconds and steps of a turn at full speed
 
   const script = (name) => new Promise((resolve, reject) => { // pages opened from disk may read scripts, and nothing else
     if (loaded[name]) { resolve(loaded[name]); return; }
@@ -63,15 +63,15 @@ window.lab = (() => {
     const size = Math.ceil(count / hands.length / 4) * 4;
     const numbers = hands.map((_, i) => Array.from({ length: Math.max(0, Math.min(size, count - i * size)) }, (_, j) => first + i * size + j));
     await Promise.all(hands.map((ask, i) => ask({ do: "open", setup, seed, runs: numbers[i] })));
-    const networks = { count, seed, setup, isa: all.isa, step: 0, left: count, made: 0, accuracy: new Float32Array(count).fill(0.5), loss: new Float32Array(count).fill(NaN), train_accuracy: new Float32Array(count).fill(NaN), records: new Array(count).fill(null), look: null, pace: 1 };
+    const networks = { count, seed, setup, isa: all.isa, step: 0, left: count, made: 0, accuracy: new Float32Array(count).fill(0.5), loss: new Float32Array(count).fill(NaN), train_accuracy: new Float32Array(count).fill(NaN), records: new Array(count).fill(null), look: null, pace: LEAST };
 
-    // Gives all networks so many steps ("fast": as many as fill a frame) and brings the arrays up to date.
+    // Gives all networks so many steps ("fast": as many as fill a turn) and brings the arrays up to date.
     networks.train = async (steps, look = null) => {
       if (mine !== opened) return networks;
-      const began = performance.now(), asked = steps === "fast" ? Math.max(1, Math.round(networks.pace)) : steps;
+      const began = performance.now(), asked = steps === "fast" ? Math.round(networks.pace) : steps;
       const answers = await Promise.all(hands.map((ask, i) => ask({ do: "train", steps: asked, examples: SURVEYED, finite: Boolean(setup.problem.sample), look: look !== null && numbers[i].includes(first + look) ? first + look : null })));
       const taken = performance.now() - began;
-      if (steps === "fast") networks.pace = Math.min(Math.max(networks.pace * Math.min(4, Math.max(0.25, FRAME / Math.max(taken, 1))), 1), 1e6);
+      if (steps === "fast") networks.pace = Math.min(Math.max(networks.pace * Math.min(4, Math.max(0.25, TURN / Math.max(taken, 1))), LEAST), 1e6);
       networks.step += asked;
       networks.left = 0;
       for (const { left, done, run, told, weights, start } of answers) {

@@ -112,20 +112,24 @@
   };
   const frame = async () => { // asked for by the browser, which does not ask while the page is hidden
     if (!running) return;
-    const speed = $("speed").value;
-    if (!busy && (await advance(speed === "fast" ? "fast" : Number(speed)))) paint();
-    if (networks?.left === 0) stop();
+    const speed = $("speed").value, training = busy ? null : speed === "fast" ? race() : advance(Number(speed));
+    paint(); // what there is, while workers train
+    if (speed !== "fast") await training;
+    if (networks?.left === 0) { stop(); paint(); }
     if (running) requestAnimationFrame(frame);
   };
-  const stop = () => { running = false; $("run").textContent = "Run"; $("run").setAttribute("aria-pressed", "false"); };
+  const race = async () => { while (running && $("speed").value === "fast" && !document.hidden && networks?.left && (await advance("fast"))); }; // waits for no frame
+  const stop = () => { running = false; $("run").textContent = "Run"; $("run").setAttribute("aria-pressed", "false"); be(networks?.left === 0 ? "done" : "paused"); };
+  const be = (what) => { document.querySelector(".stage").dataset.state = what; }; // opening, running, paused, done or refused
   const go = () => {
     if (!networks || networks.left === 0 || running) return;
     running = true;
+    be("running");
     $("run").textContent = "Pause";
     $("run").setAttribute("aria-pressed", "true");
     requestAnimationFrame(frame);
   };
-  const fail = (text) => { stop(); $("problem").textContent = text; $("problem").hidden = false; };
+  const fail = (text) => { stop(); be("refused"); $("problem").textContent = text; $("problem").hidden = false; };
 
   // --- a Setup from its beginning ---
   const fill = () => {
@@ -151,6 +155,7 @@
   const open = async (then = true) => {
     const mine = ++turn;
     stop();
+    be("opening");
     $("problem").hidden = true;
     if (networks?.step > 0 && networks.records.some((record) => record?.status === "solved")) {
       const used = new Set(earlier.map((each) => each.colour));
@@ -174,6 +179,7 @@
     legend();
     await advance(0);
     paint();
+    be("paused");
     if (then) go();
   };
 
@@ -229,7 +235,7 @@
   });
   document.addEventListener("themechange", paint);
   addEventListener("resize", paint);
-  const read = () => {
+  const read = () => { // whether the address has a Setup; null if it has something else
     try {
       const asked = setups.fromHash(location.hash);
       if (!asked) return false;
@@ -238,11 +244,12 @@
       const same = experiments.flatMap((each) => each.variants.map((variant) => ({ each, variant }))).find(({ variant }) => JSON.stringify(sorted(variant.setup)) === JSON.stringify(sorted(asked.setup)));
       if (same) { measured = same.variant.measured; label = `${same.each.title}: ${same.variant.label}`; }
       return true;
-    } catch (error) { fail(`This address cannot be read: ${error.message}`); return true; }
+    } catch (error) { fail(`This address cannot be read: ${error.message}`); return null; }
   };
   const sorted = (value) => (Array.isArray(value) ? value.map(sorted) : value && typeof value === "object" ? Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])])) : value);
   addEventListener("hashchange", () => { if (read()) open(); });
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const named = experiments.find((each) => location.hash === `#try-${each.name}`);
-  if (named) play(named.name, 0, !still); else if (read()) { if ($("problem").hidden) open(!still); } else play(experiments[0].name, 0, !still);
+  const asked = named ? false : read();
+  if (asked) open(!still); else if (asked === false) play((named ?? experiments[0]).name, 0, !still);
 })();

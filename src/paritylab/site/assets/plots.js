@@ -11,7 +11,13 @@ window.plots = (() => {
     brush.fillRect(0, 0, 1, 1);
     return [...brush.getImageData(0, 0, 1, 1).data.slice(0, 3)];
   })();
-  const mixed = (from, to, t) => { const a = rgb(from), b = rgb(to); return `rgb(${a.map((value, i) => Math.round(value + (b[i] - value) * t)).join(" ")})`; };
+  const SHADES = 64;
+  const shades = () => known.shades ??= Array.from({ length: SHADES + 1 }, (_, s) => { // from not knowing to knowing
+    const a = rgb("sunk"), b = rgb("series-1");
+    return `rgb(${a.map((value, i) => Math.round(value + ((b[i] - value) * s) / SHADES)).join(" ")})`;
+  });
+  const letters = () => known.letters ??= `12px ${colour("sans") || "sans-serif"}`;
+  const isDark = () => known.dark ??= { is: getComputedStyle(document.documentElement).colorScheme.includes("dark") };
 
   // A canvas as sharp as the screen; its brush works in CSS pixels.
   const fitted = (canvas, height) => {
@@ -33,7 +39,7 @@ window.plots = (() => {
   const curves = (canvas, { right, top = 1, label, series, height = 230, percent = true }) => {
     const { brush, width } = fitted(canvas, height), left = 44, bottom = 38, above = 8, margin = 18;
     const x = (value) => left + (value / right) * (width - left - margin), y = (value) => height - bottom - (value / top) * (height - bottom - above);
-    brush.font = `12px ${colour("sans") || "sans-serif"}`;
+    brush.font = letters();
     brush.lineWidth = 1;
     brush.textAlign = "right";
     for (const value of steps(top, 4)) {
@@ -88,7 +94,7 @@ window.plots = (() => {
     const counts = new Array(bins).fill(0);
     for (const value of values) counts[Math.min(bins - 1, Math.max(0, Math.floor(value * bins)))]++;
     const { brush, width } = fitted(canvas, height), left = 44, bottom = 38, most = Math.max(...counts, 1), bar = (width - left - 18) / bins;
-    brush.font = `12px ${colour("sans") || "sans-serif"}`;
+    brush.font = letters();
     counts.forEach((count, i) => {
       brush.fillStyle = i === bins - 1 ? ink("lit") : ink("series-1");
       const size = (count / most) * (height - bottom - 8);
@@ -105,12 +111,13 @@ window.plots = (() => {
   // One tile for each network: darker the more it knows, lit when it is solved, crossed when it diverged.
   const wall = (canvas, networks, chosen, height = 230) => {
     const { brush, width } = fitted(canvas, height), { count, records, accuracy } = networks;
+    const shade = shades();
     let columns = 1;
     while (Math.ceil(count / columns) * (width / columns) > height) columns++;
     const size = Math.min(width / columns, 34), gap = size > 7 ? 1.5 : size > 3 ? 0.7 : 0;
     for (let i = 0; i < count; i++) {
       const x = (i % columns) * size, y = Math.floor(i / columns) * size, status = records[i]?.status;
-      brush.fillStyle = status === "solved" ? ink("lit") : status === "diverged" ? ink("series-7") : mixed("sunk", "series-1", Math.min(1, Math.max(0.06, (accuracy[i] - 0.5) * 1.7)));
+      brush.fillStyle = status === "solved" ? ink("lit") : status === "diverged" ? ink("series-7") : shade[Math.round(SHADES * Math.min(1, Math.max(0.06, (accuracy[i] - 0.5) * 1.7)))];
       brush.fillRect(x, y, size - gap, size - gap);
       if (status === "diverged" && size > 5) { brush.strokeStyle = ink("paper"); brush.beginPath(); brush.moveTo(x, y); brush.lineTo(x + size - gap, y + size - gap); brush.stroke(); }
     }
@@ -124,7 +131,7 @@ window.plots = (() => {
 
   // First-layer weights, a row for each unit and a column for each input: purple below 0, orange above.
   const weights = (canvas, values, n, units, shown = 24) => {
-    const rows = Math.min(units, shown), dark = getComputedStyle(document.documentElement).colorScheme.includes("dark");
+    const rows = Math.min(units, shown), dark = isDark().is;
     const mid = dark ? [30, 32, 36] : [255, 255, 255], low = dark ? [150, 130, 235] : [84, 39, 136], high = dark ? [255, 160, 60] : [179, 88, 6];
     let scale = 1e-9;
     for (let i = 0; i < n * units; i++) scale = Math.max(scale, Math.abs(values[i]));
