@@ -7,7 +7,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*)
 # The engine and BLAS choose their own threads; more test processes than cores only slow each other down.
 WORKERS ?= 2
 
-.PHONY: setup demo test test-long soak slurm sanitize arm docs lint bench wheel clean
+.PHONY: setup demo test test-slow test-long soak slurm sanitize arm web docs lint bench wheel clean
 setup: $(READY)
 
 $(VENV)/made:
@@ -22,19 +22,21 @@ $(READY): $(VENV)/made pyproject.toml constraints.txt $(NATIVE)
 demo: $(READY)
 	$(BIN)/python -m paritylab demo --out out/demo
 
-# Compiling is most of what tests cost, so XLA makes fewer passes; the longer comparisons with the oracle have the
-# passes that users have.
-FEWER := XLA_FLAGS=--xla_backend_optimization_level=1
+# Compiling is most of what tests cost, so XLA makes few passes and none by MLIR, which halves it; the longer comparisons
+# with the oracle have the passes that users have. Each worker takes a half of the tests in order, then the other's rest:
+# tests of one file share fixtures and programs.
+FEWER := XLA_FLAGS="--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations 15
 ENGINES := tests/test_oracle_agreement.py
 test: $(READY)
-	$(FEWER) $(BIN)/python -m pytest -n $(WORKERS)
+	$(FEWER) $(PYTEST)
 
 test-slow: $(READY)
-	$(FEWER) $(BIN)/python -m pytest -n $(WORKERS) -m slow
+	$(FEWER) $(PYTEST) -m slow tests
 
 test-long: $(READY)
-	$(FEWER) $(BIN)/python -m pytest -n $(WORKERS) -m "long and not slow" $(addprefix --ignore=,$(ENGINES))
-	$(BIN)/python -m pytest -n $(WORKERS) -m "long and not slow" $(ENGINES)
+	$(FEWER) $(PYTEST) -m "long and not slow" $(addprefix --ignore=,$(ENGINES)) tests
+	$(PYTEST) -m "long and not slow" $(ENGINES)
 
 # Faults of every kind for an hour; docs/explanation/reliability.md shows the counts.
 SECONDS ?= 3600
@@ -57,6 +59,11 @@ sanitize: $(READY)
 arm: $(READY)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt ziglang
 	PYTHONPATH=tests $(BIN)/python -m arm.compare
+
+# The native engine as WebAssembly, for the site: both modules that the package ships.
+web: $(READY)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt ziglang
+	$(BIN)/python tools/web.py
 
 # The pages of docs/reference that are made from the code and from the shipped evidence.
 docs: $(READY)

@@ -144,6 +144,6 @@ def test_a_network_that_learns_without_the_leak_is_seen(learned, expected):
                "output": np.tile(output, (3, 1, 1))}
     curves = Curves(np.array([0]), np.zeros((3, 1)), np.zeros((3, 1)), weights)
     trial = amended_contrast.UniformContrastAmended("standard", 1)
-    trial.networks = [[n, k, 2, 0, 3]]
+    trial.networks, trial.large = [[n, k, 2, 0, 3]], [1001, 2001]  # the exponent is not what is asked here
     checks = trial.judge([Trained([practical(n, k, 2, leak=0.0)], [curves], 1)]).checks
     assert [check.result for check in checks if check.by is trial.chance] == [expected]

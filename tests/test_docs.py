@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from lengths import long_but
 
 ROOT = Path(__file__).parents[1]
 HOW_TO = sorted(path.stem for path in (ROOT / "docs" / "how-to").glob("*.md"))
@@ -29,6 +31,9 @@ def test_the_how_to_pages_are_there():
                            "check-a-result", "curriculum", "staircase", "grokking", "pose-your-own-question"}
 
 
+WITH_EXAMPLES = [name for name in HOW_TO if name != "run-on-slurm"]
+
+
 @pytest.fixture
 def example(monkeypatch):
     """The paper me2025 can be imported meanwhile, and leaves nothing behind."""
@@ -44,7 +49,7 @@ def forget(package: str) -> None:
 
 
 @pytest.mark.usefixtures("example")
-@pytest.mark.parametrize("name", [name for name in HOW_TO if name != "run-on-slurm"])
+@pytest.mark.parametrize("name", long_but(WITH_EXAMPLES, *(set(WITH_EXAMPLES) - {"pose-your-own-question"})))
 def test_examples_in_python_run(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names: dict = {"__name__": name.replace("-", "_")}

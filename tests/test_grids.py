@@ -11,6 +11,7 @@ import paritylab as pl
 from paritylab import plots
 from paritylab.errors import InvalidInput
 from paritylab.setups.parameters import flattened
+from paritylab.setups.setup import encode
 from paritylab.statistics.results import answer
 
 
@@ -81,3 +82,18 @@ def test_a_sweep_is_a_table_and_a_figure(tmp_path):
 
 def test_no_results_are_a_table_too():
     assert pl.sweep([], 5).to_frame().height == 0
+
+
+def test_the_fast_way_to_canonical_json_is_the_plain_one():
+    problems = [pl.Parity(8, 2), pl.Parity(8, 2, noise=0.1, support=(1, 3)), pl.Problem(12, "majority:5", "biased:0.3"),
+                pl.Polynomial(8, terms=[(1.5, (0, 1)), (2, (3,))]), pl.LeakyParity(9, 2), pl.Parity(8, 2, sample=50)]
+    learners = [pl.Learner(), pl.Learner(pl.Transformer(), optimiser=pl.Adam(0.1)),
+                pl.Learner(pl.PolyNet(2), "kaiming", "square"),
+                pl.Learner(optimiser=pl.SGD(1.0, momentum=0.5, schedule="linear:100"))]
+    for setup in (pl.Setup(problem, learner) for problem in problems for learner in learners):
+        plain = json.dumps({"conventions": 1, **encode(setup)}, sort_keys=True, separators=(",", ":"))
+        assert setup._plain is not None
+        assert setup.to_json() == plain
+    own = pl.Setup(pl.Parity(8, 2), pl.Learner(loss=lambda f, y: (f - y) ** 2))
+    assert own._plain is None
+    assert own.functions

@@ -238,7 +238,7 @@ def test_the_jax_engine_follows_the_oracle(name):
 
 
 @pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
-@pytest.mark.parametrize("name", long_but(CASES, *(name for name in CASES if name in SHORT or name in COMPOSED)))
+@pytest.mark.parametrize("name", long_but(CASES, *SHORT))
 def test_the_lanes_engine_follows_the_oracle_in_all_layouts(name):
     network = CASES[name].learner.network
     depth = len(network.widths) if isinstance(network, pl.MLP) else 0

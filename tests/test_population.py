@@ -87,7 +87,8 @@ def test_the_mean_of_a_unit_is_what_visiting_all_inputs_finds(unit, p):
 
 
 @pytest.mark.parametrize("network", [
-    pl.MLP(3), pl.MLP(3, output_bias=False), pl.MLP(2, "tanh"), pl.MLP(2, "zigzag:3", bias=False), pl.Neuron("gelu")])
+    pl.MLP(3), pl.MLP(2, "zigzag:3", bias=False), *(pytest.param(network, marks=pytest.mark.long) for network in (
+        pl.MLP(3, output_bias=False), pl.MLP(2, "tanh"), pl.Neuron("gelu")))])
 def test_a_networks_gradient_is_that_of_automatic_differentiation(network):
     n, p = 6, np.array([0.5, 0.7, 0.2, 0.5, 0.9, 0.4])
     x = fourier.cube(n)

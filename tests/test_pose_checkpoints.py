@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from lengths import long_but
 
 import paritylab as pl
 from paritylab.errors import InvalidInput
@@ -40,8 +41,9 @@ def arrays(curves):
     return jax.tree.leaves((curves.accuracy, curves.loss, curves.train_loss, curves.weights))
 
 
-@pytest.mark.parametrize("mine", CASES.values(), ids=CASES.keys())
-def test_a_run_that_goes_on_is_the_run_that_was_not_interrupted(mine, tmp_path):
+@pytest.mark.parametrize("name", long_but(CASES, "adam, a sample in passes", "noise everywhere"))
+def test_a_run_that_goes_on_is_the_run_that_was_not_interrupted(name, tmp_path):
+    mine = CASES[name]
     how = {"engine": "jax", "weights": True, "train": True}
     whole = pl.curves(mine, [70, 90], runs=(2, 0, 5), seed=7, **how)
     first = pl.curves(mine, [37], runs=(2, 0, 5), seed=7, checkpoint=True, **how).checkpoint

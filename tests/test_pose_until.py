@@ -16,13 +16,13 @@ PROBLEM = pl.Parity(8, 2, sample=60, noise=0.1)
 
 
 def protocol(**fields):
-    return pl.Protocol(**{"max_steps": 2000, "eval_size": 256, "until_loss": 0.3, **fields})
+    return pl.Protocol(**{"max_steps": 200, "eval_size": 256, "until_loss": 0.3, **fields})
 
 
 def test_a_run_ends_at_the_first_check_with_a_training_loss_below():
     result = pl.measure(PROBLEM, LEARNER, protocol(), runs=6)
     assert result.engine == "jax"
-    made = pl.curves(result.setup, 2000, 10, runs=range(6), train=True, engine="jax")
+    made = pl.curves(result.setup, 200, 10, runs=range(6), train=True, engine="jax")
     assert made.train_loss is not None
     below = made.train_loss[:, 1:] < 0.3
     expected = np.where(below.any(axis=1), 10 * (1 + below.argmax(axis=1)), -1)

@@ -233,6 +233,7 @@ def _opened(found: tuple[Place, ...]) -> dict[str, Paper]:
     return opened
 
 
+@functools.lru_cache(maxsize=16)  # beside whatever others it is found, a paper is read once
 def _open(place: Place) -> Paper:
     require(place.folder is not None and place.folder.is_dir(), f"there is no package {place.package}")
     require(place.name.isidentifier(), f"{place.name} is no name for a Python package")

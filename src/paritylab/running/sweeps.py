@@ -20,7 +20,7 @@ from paritylab.running.cost import RATE, step_flops
 from paritylab.running.interfaces import RecordStore, Trainer, check_store
 from paritylab.running.results import Results
 from paritylab.setups.problems import AnyProblem
-from paritylab.setups.setup import Learner, Protocol, Setup, encode
+from paritylab.setups.setup import Learner, Protocol, Setup
 from paritylab.storage.records import SOLVED, Records
 from paritylab.storage.status import Announcement
 
@@ -196,8 +196,8 @@ def sweep(
     for each, have in zip(work, known, strict=True):
         if each.failure is not None and len(work) > 1:
             warnings.warn(each.failure, CellFailed, stacklevel=2)
-        ordered = _ordered(Records.concatenate([have, *each.parts])) if each.parts else have  # the store sorts
-        results.append(Result(each.job.setup, each.label, seed, ordered, seconds, len(have), each.failure))
+        records = Records.concatenate([have, *each.parts]).ordered() if each.parts else have  # the store sorts
+        results.append(Result(each.job.setup, each.label, seed, records, seconds, len(have), each.failure))
     if len(results) == 1 and results[0].failure:
         raise CellFailed(results[0].failure)
     return results
@@ -261,8 +261,12 @@ def _estimate(jobs: Sequence[engines.Job]) -> str:
 def _failures(setups: Sequence[Setup], missing: Sequence[np.ndarray]) -> list[str | None]:
     """What is wrong with each Setup that has runs to do; those with one program are right or wrong together."""
     tried = {setup.program: setup for setup, left in zip(setups, missing, strict=True) if len(left)}
-    wrong = {program: _failure(setup) for program, setup in tried.items()}
+    wrong = dict(zip(tried, crews.in_parts(_failures_of, list(tried.values())), strict=True))
     return [wrong[setup.program] if len(left) else None for setup, left in zip(setups, missing, strict=True)]
+
+
+def _failures_of(setups: Sequence[Setup]) -> list[str | None]:
+    return [_failure(setup) for setup in setups]
 
 
 def _failure(setup: Setup) -> str | None:
@@ -277,12 +281,8 @@ def _failure(setup: Setup) -> str | None:
 
 
 def _told(job: engines.Job, engine: str, runs: range) -> dict[str, Any]:
-    """A job for those who look on, with what they are shown of its Setup."""
-    problem, learner = job.setup.problem, job.setup.learner
-    network, lr = encode(learner.network), encode(learner.optimiser.lr)
-    shown = {"problem": {"n": problem.n, "k": encode(getattr(problem, "k", None))},
-             "learner": {"network": network, "batch": learner.batch, "optimiser": {"lr": lr}}}
-    return {"setup_id": job.setup.id, "setup": shown, "engine": engine, "seed": job.seed,
+    """A job for those who look on."""
+    return {"setup_id": job.setup.id, "setup": job.setup.to_json(), "engine": engine, "seed": job.seed,
             "first": min(runs[:1], default=0), "runs": len(runs), "known": len(runs) - len(job.runs)}
 
 
@@ -299,10 +299,6 @@ def _completest(
         done = (each for each in engines if len(found.get((setup.id, each, seed), ())) == runs)
         best.append(next(done, label))
     return best
-
-
-def _ordered(records: Records) -> Records:
-    return records.take(np.argsort(records.run))
 
 
 def _groups(jobs: Sequence[engines.Job], chosen: Sequence[str], here: bool) -> Iterable[list[int]]:
@@ -366,7 +362,7 @@ def _train(
             counter.show(now)
             if now - flushed > FLUSH_SECONDS or waiting > FLUSH_RECORDS:
                 flush()
-                counter.announcement.tell(now=False)
+                counter.announcement.tell()
                 flushed, waiting, flushes = now, 0, flushes + 1
                 if store is not None and flushes % FLUSHES == 0:
                     store.compact()
