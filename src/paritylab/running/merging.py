@@ -57,7 +57,8 @@ def merge(out: Path, sources: list[Path], progress: bool | None = None) -> Merge
         require(source.resolve() not in (out.resolve(), (out / "store").resolve()), f"{source} is where records go")
     done, store = Merged(), Store(out / "store")
     downloaded = [downloads.read(source) for source in sources if source.is_file()]  # all, before anything is added
-    _add(store, [(setup.id, setup.to_json(), *rest) for setup, *rest in downloaded], done)
+    theirs = [(setup.id, setup.to_json(), engine, seed, records) for setup, engine, seed, records in downloaded]
+    _add(store, theirs, done)
     for source in filter(Path.is_dir, sources):
         for root in _stores(source):
             _add_store(store, Store(root), done)
