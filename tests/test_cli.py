@@ -244,7 +244,7 @@ def test_results_as_csv_can_be_read_back(measured, capsys):
     status, text, _ = results(capsys, measured, "--csv")
     rows = list(csv.DictReader(io.StringIO(text)))
     assert status == 0
-    assert {row["network"] for row in rows} == {"mlp 8 relu"}
+    assert {(row["network"], row["width"], row["activation"]) for row in rows} == {("mlp", "8", "relu")}
     assert [int(row["runs"]) for row in rows if row["seed"] == "7"] == [3]
     records = list(csv.DictReader(io.StringIO(results(capsys, measured, "--csv", "--records")[1])))
     assert len(records) == 13

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -70,7 +71,7 @@ def test_commands_are_understood(name):
 
     text = (ROOT / "docs" / "how-to" / f"{name}.md").read_text(encoding="utf-8")
     for command in re.findall(r"^paritylab (.*)$", text, flags=re.MULTILINE):
-        build_parser().parse_args(command.replace("'", "").split())
+        build_parser().parse_args(shlex.split(command))
 
 
 def test_every_link_of_the_repository_leads_somewhere():

@@ -63,7 +63,7 @@ def test_an_id_that_stands_for_two_setups_is_a_conflict(tmp_path: Path) -> None:
     done = merge(here, [tmp_path / "there"])
     assert done.added == 0
     assert done.conflicts[0]["runs"] == [3, 4]
-    assert "differs from the Setup" in done.conflicts[0]["why"]
+    assert "differs from the one" in done.conflicts[0]["why"]
 
 
 def test_curves_are_copied_once_and_compared_after(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_folders_without_records_or_the_target_itself_are_refused(name: str, tmp
 
 def test_a_damaged_block_elsewhere_is_noted_and_not_merged(tmp_path: Path) -> None:
     here, there = store(tmp_path / "here", range(2)), store(tmp_path / "there", range(5))
-    (block,) = there.glob("store/*/*.parquet")
+    (block,) = there.glob("store/blocks/*.parquet")
     data = bytearray(block.read_bytes())
     data[len(data) // 2] ^= 1
     block.write_bytes(data)

@@ -1,231 +1,271 @@
-"""Results with a basis: whole intervals decide, parts stand alone, amendments leave the first rule as it was."""
+"""Questions to a store: summaries of many samples at once, conditions, groups, pivots."""
+
+from __future__ import annotations
 
 import json
 import math
-import subprocess
-from dataclasses import replace
-from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
-from scipy import stats
+from blocks import block
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import paritylab
-from paritylab.claims import Findings, Lab, Trial, at_least, at_most, between, significant
-from paritylab.claims.basis import NOT_SAID, SOURCES, read
-from paritylab.claims.library import papers
-from paritylab.claims.power import POWER, times_to_decide
-from paritylab.claims.registry import registry
-from paritylab.claims.reproduction import committed, tried
-from paritylab.claims.rules import SIZES, Significance
-from paritylab.claims.standing import result_of, standing, told
-from paritylab.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, results
+from paritylab import statistics
 from paritylab.cli import main
 from paritylab.errors import InvalidInput
+from paritylab.setups import parameters
+from paritylab.setups.setup import CLASSES
+from paritylab.statistics.filters import conditions
+from paritylab.statistics.percentiles import ranks
+from paritylab.statistics.results import answer, pivot
+from paritylab.statistics.tables import summaries
+from paritylab.storage.gathered import Gathered, merged, to_frame
+from paritylab.storage.records import Records
+from paritylab.storage.store import Store
 
-NOWHERE = Path("nowhere")
-ROOT = Path(__file__).parents[1]
-PUBLISHED = [claim for claim in registry().values() if not claim.paper.own]
+# --- many summaries at once are those of each sample -----------------------------------------------------------------
 
-
-# --- checks and parts -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("interval", "result"), [
-    ((0.3, 0.6), HOLDS), ((0.1, 0.6), UNDECIDED), ((0.3, 0.9), UNDECIDED), ((0.2, 0.8), HOLDS),
-])
-def test_a_pass_needs_the_whole_interval(interval, result):
-    assert between("share", 0.2, 0.8)(0.5, interval).result == result
-
-
-@pytest.mark.parametrize(("interval", "result"), [((0.05, 0.1), CONTRADICTED), ((0.05, 0.3), UNDECIDED)])
-def test_a_failure_needs_it_too(interval, result):
-    assert at_least("share", 0.2)(0.08, interval).result == result
+run = st.tuples(st.integers(0, 2), st.integers(1, 30), st.sampled_from([30, 30, 30, 40]))
+runs = st.lists(run, min_size=1, max_size=25)
 
 
-def test_a_large_p_value_contradicts_nothing():
-    rule = significant("p", 0.01)
-    assert [rule(p).result for p in (0.001, 0.02, math.nan)] == [HOLDS, UNDECIDED, UNDECIDED]
+def records(rows) -> Records:
+    status, t_c, limit = (np.array(column) for column in zip(*rows, strict=True))
+    steps = np.where(status == 0, t_c, np.where(status == 1, limit, t_c))
+    return Records(np.arange(len(rows)), status, np.where(status == 0, t_c, -1), steps, status == 0, status)
 
 
-def test_parts_stand_alone():
-    rule = at_least("share", 0.2, part="B = {batch}")
-    checks = [rule(0.5, (0.4, 0.6), batch=32), rule(0.01, (0, 0.1), batch=1), rule(0.9, (0.8, 1), batch=32)]
-    assert results(checks) == {"B = 32": HOLDS, "B = 1": CONTRADICTED}
+@settings(max_examples=150, deadline=None)
+@given(samples=st.lists(runs, min_size=1, max_size=6), scale=st.sampled_from([1, 10, 2**40]))
+def test_they_are_equal_to_the_last_digit(samples, scale):
+    samples = [records(rows) for rows in samples]
+    samples = [Records(each.run, each.status, np.where(each.t_c < 0, -1, each.t_c * scale), each.steps * scale,
+                       each.accuracy, each.loss) for each in samples]
+    parts = [Gathered.of((f"s{place}", "jax", 0), to_frame(each)) for place, each in enumerate(samples)]
+    table = summaries(merged(parts))
+    for row, sample in zip(table.iter_rows(named=True), samples, strict=True):
+        summary = statistics.summary(sample)
+        for name, value in vars(summary).items():
+            if name.endswith("_interval"):
+                stem = name.removesuffix("_interval")
+                assert (row[f"{stem}_low"], row[f"{stem}_high"]) == value, name
+            else:
+                assert row[name] == value, name
 
 
-class Points(Trial):
-    sampled = at_least("a share that was sampled", 0.2)
-    ended = at_least("the end of its interval", 0.2, exact=True)
-    tested = significant("p", 0.05)
-
-    def work(self, lab):
-        return None
-
-    def judge(self, got):
-        return Findings([self.sampled(0.5), self.ended(0.4), self.tested(0.01)], [{}])
+def test_of_nothing_there_is_an_empty_table():
+    empty, one = summaries(Gathered.empty()), summaries(Gathered.of(("a", "jax", 0), to_frame(block(0, 3))))
+    assert empty.height == 0
+    assert empty.schema == one.schema
 
 
-def test_a_point_estimate_decides_nothing(tmp_path):
-    outcome = tried(Points(), Lab("quick", tmp_path))
-    assert [check.result for check in outcome.checks] == [UNDECIDED, HOLDS, HOLDS]
-    assert outcome.verdict == "reproduced"  # as the first rules had it
+def test_ranks_are_quantiles_of_the_binomial_law():
+    from scipy import stats
+
+    for size in (*range(0, 60), 1000, 99_999):
+        for q in (0, 0.5, 10, 50, 90, 100):
+            for level in (0.5, 0.95, 0.99):
+                tail = (1 - level) / 2
+                first, last = stats.binom.ppf([tail, 1 - tail], size, q / 100)
+                assert ranks(size, q, level) == (int(first), int(last) + 1), (size, q, level)
 
 
-def test_rules_know_their_checks():
-    rule = at_most("slope, eta = {eta:g}, {{a}} (all)", 2)
-    assert rule.made(rule(1.0, eta=0.25).name)
-    assert not rule.made("slope, eta = 0.25")
+# --- conditions ------------------------------------------------------------------------------------------------------
+
+TABLE = pl.DataFrame({"n": [20, 30, 30, 40], "k": [3, 3, None, 2], "lr": [0.1, 1.0, 10.0, 1.0],
+                      "loss": ["hinge", "square", "hinge", None], "fresh": [True, False, False, True]})
 
 
-# --- power ------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("n == 30", [1, 2]), ("n != 30", [0, 3]), ("20 < n <= 30", [1, 2]), ("n == 30 and lr >= 2", [2]),
+        ("n == 20 or lr == 10", [0, 2]), ("not n == 30", [0, 3]), ("n in (20, 40)", [0, 3]),
+        ("n not in [20, 40]", [1, 2]),
+        ("k == 3", [0, 1]), ("k == None", [2]), ("k is not None", [0, 1, 3]), ("k != 3", [3]),
+        ("loss == 'hinge'", [0, 2]),
+        ('loss in ("square", "hinge")', [0, 1, 2]), ("fresh", [0, 3]), ("not fresh", [1, 2]), ("fresh == True", [0, 3]),
+        ("lr > -1e0", [0, 1, 2, 3]), ("n == lr", []), ("n > 99999999999999999999", []), ("n in ()", []),
+        ("(n == 20 or n == 40) and (k == 2)", [3]), ("10 < n", [0, 1, 2, 3]), ("loss > 'i'", [1]),
+    ],
+)
+def test_conditions_select_rows(text, rows):
+    found = TABLE.with_row_index().filter([each.expression for each in conditions(text, TABLE.schema)])
+    assert found["index"].to_list() == rows
 
 
-def test_so_many_runs_decide_four_times_of_five():
-    """A mean of n normal values against a bound: the promised power, within four standard errors (6e-5)."""
-    n, bound, effect = 10, 0.0, 0.4
-    half = float(stats.norm.ppf(0.975)) / math.sqrt(n)
-    times = times_to_decide(effect, (bound, math.inf), effect, (effect - half, effect + half))
-    assert times is not None
-    means = stats.norm(effect, 1 / math.sqrt(n * times)).rvs(20_000, random_state=0)
-    decided = (means - stats.norm.ppf(0.975) / math.sqrt(n * times) > bound).mean()
-    assert decided == pytest.approx(POWER, abs=4 * math.sqrt(POWER * (1 - POWER) / 20_000))
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("losss == 3", "did you mean 'loss'?"), ("n = 3", "cannot read"), ("n ==", "cannot read"),
+        ("__import__('os')", "allowed: "),
+        ("n.real == 3", "allowed: "), ("(lambda: 1)() == n", "allowed: "), ("n + 1 == 3", "allowed: "),
+        ("n", "is a number"),
+        ("loss == 3", "cannot be compared"), ("n == 'x'", "cannot be compared"), ("n in 3", "values in brackets"),
+        ("n == 1j", "allowed: "), ("n == b'x'", "allowed: "), ("[n for n in (1,)]", "allowed: "),
+        ("n == nan", "unknown column"),
+        ("n is 3", "'is' is for None"), ("n; n", "cannot read"), ("\x00", "cannot read"),
+        ("(" * 900 + ")" * 900, "condition"),
+        ("not " * 400 + "fresh" + " " * 1000, "at most 2000"), ("f'{n}' == loss", "allowed: "),
+        ("n == 2 ** 9 ** 9", "allowed: "),
+        ("n and (n := 3)", "is a number"), ("fresh if n == 3 else fresh", "allowed: "),
+        ("n < None", "cannot be compared"),
+    ],
+)
+def test_anything_else_is_refused_in_one_line(text, why):
+    with pytest.raises(InvalidInput) as caught:
+        conditions(text, TABLE.schema)
+    assert why in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
-def test_no_number_of_runs_decides_on_the_bound():
-    assert times_to_decide(0.2, (0.2, math.inf), 0.2, (0.1, 0.3)) is None
+@settings(max_examples=300, deadline=None)
+@given(text=st.text(alphabet=" ()[]nklr=<>!'\"andotis0.1,+-*:_", max_size=40))
+def test_any_text_is_a_condition_or_refused(text):
+    why = ""
+    try:
+        TABLE.filter([each.expression for each in conditions(text, TABLE.schema)])
+    except InvalidInput as error:
+        why = str(error)
+    assert "\n" not in why
 
 
-# --- evidence that counts ---------------------------------------------------------------------------------------------
+# --- names of parameters ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("check", "result"), [
-    ({"passed": True, "certain": False, "interval": [0.3, 0.4], "rule": ">= 0.2"}, HOLDS),
-    ({"passed": True, "certain": False, "interval": [0.1, "inf"], "rule": ">= 0.2"}, UNDECIDED),
-    ({"passed": True, "certain": True, "interval": None, "rule": "yes"}, HOLDS),
-    ({"passed": True, "certain": False, "interval": [1, 2], "rule": "-1.5 to 1.5e+01"}, HOLDS),
-    ({"passed": False, "certain": False, "interval": [0.1, 0.3], "rule": ">= 0.2"}, UNDECIDED),
-    ({"passed": False, "certain": True, "interval": None, "rule": ">= 0.2"}, CONTRADICTED),
-    ({"passed": None, "certain": True, "interval": None, "rule": ">= 0.2"}, UNDECIDED),
-    ({"passed": True, "certain": True, "interval": None, "rule": ">= 0.2", "result": UNDECIDED}, UNDECIDED),
-])
-def test_results_of_older_evidence(check, result):
-    assert result_of(check) == result
+def test_every_field_of_every_part_has_an_owner_and_late_ones_their_value_of_before():
+    import dataclasses
+
+    parts = {"problem": ("parity", "polynomial", "leaky-parity", "problem", "data"), "learner": ("learner",),
+             "protocol": ("protocol",),
+             "network": ("mlp", "neuron", "polynet", "disjoint-polynet", "transformer", "network"),
+             "optimiser": ("sgd", "adam", "rmsprop", "sign-sgd", "optax")}
+    for part, kinds in parts.items():
+        fields = {field.name for kind in kinds for field in dataclasses.fields(CLASSES[kind])}
+        assert {name for name in fields if parameters.OWNER.get(name) != part} <= {"noise"}
+        for kind in kinds:
+            every = dataclasses.fields(CLASSES[kind])
+            late = {field.name: field.default for field in every if field.metadata.get("late")}
+            assert parameters.LATE.get(kind, {}) == late or kind == "protocol", kind
 
 
-def test_both_counts_are_told():
-    standings = [standing(NOWHERE, claim) for claim in PUBLISHED]
-    assert told(standings).startswith("first rules: 96 of 123 reproduced; by those that count now (")
+def test_a_users_part_may_use_any_name():
+    network = {"type": "mine", "n": 2, "depth": 3, "k": [1, 2], "inner": {"type": "x", "n": 5}}
+    setup = {"problem": {"type": "parity", "n": 8, "runs": 3}, "learner": {"network": network, "loss": "hinge"}}
+    found = parameters.flattened(setup)
+    assert (found["n"], found["network"], found["network_n"], found["depth"]) == (8, "mine", 2, 3)
+    assert found["network_k"] == "[1,2]"
+    assert (found["inner"], found["inner_n"], found["problem_runs"]) == ("x", 5, 3)
 
 
-@pytest.mark.parametrize("claim", [claim for claim in PUBLISHED if claim.amended], ids=lambda claim: claim.id)
-def test_an_amendment_is_dated_quotes_the_paper_and_differs(claim):
-    amended, first = claim.amended.trial, claim.trial
-    assert amended.claim == first.claim == claim.id
-    assert (amended.amended, first.amended) == (True, False)
-    assert claim.amended.amendment.date >= "2026-11-16"
-
-    def rules(trial):
-        return [str(rule) for rule in trial.rules()]
-
-    def sizes(trial):
-        return {label: each.values for label, each in trial.sizes().items()}
-
-    changed = rules(amended) != rules(first) or sizes(amended) != sizes(first) or amended.judge is not first.judge
-    assert changed or amended.work is not first.work
+def test_long_values_are_named_by_a_digest():
+    found = parameters.flattened({"problem": {"type": "data", "x": list(range(1000))}})
+    assert str(found["x"]).startswith("1000 values, ")
+    assert len(str(found["x"])) < 40
 
 
-def amended_evidence():
-    for path in sorted(Path(paritylab.__file__).parent.glob("papers/*/evidence/*.json")):
-        document = json.loads(path.read_text(encoding="utf-8"))
-        claim = registry()[document["claim"]]
-        if path.stem.endswith(".amended") or claim.paper.own:
-            for size in SIZES:
-                if size in document["sizes"]:
-                    yield pytest.param(claim.current, document["sizes"][size], id=f"{path.stem}-{size}")
+# --- tables ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("claim", "entry"), list(amended_evidence()))
-def test_a_rule_was_committed_before_its_run(claim, entry):
-    """The commit that the evidence names holds the amendment, and is older than the day after the run."""
-    assert entry["seed"] > 0 or claim.paper.own
-    known = subprocess.run(["git", "cat-file", "-e", entry["commit"]], cwd=ROOT, capture_output=True, check=False)
-    if known.returncode:
-        pytest.skip("there is no history here")
-    path = claim.path.relative_to(ROOT)
-    text = subprocess.run(["git", "show", f"{entry['commit']}:{path}"], cwd=ROOT, capture_output=True, text=True,
-                          check=True).stdout
-    assert f'"{claim.id}"' in text
-    day = subprocess.run(["git", "show", "-s", "--format=%cs", entry["commit"]], cwd=ROOT, capture_output=True,
-                         text=True, check=True).stdout.strip()
-    assert day <= entry["date"]
+def setup(n: int, lr: float, limit: int = 5000) -> paritylab.Setup:
+    return paritylab.Setup(paritylab.Parity(n, 2), paritylab.Learner(optimiser=paritylab.SGD(lr)),
+                           paritylab.Protocol(limit, eval_size=64))
 
 
-def test_an_amended_rule_is_recorded_from_a_commit_and_with_fresh_seeds(tmp_path):
-    claim = registry()["barak2022.fig6-row1"].amended
-    assert claim is not None
-    with pytest.raises(InvalidInput, match="fresh seeds"):
-        committed(claim, seed=0)
-    elsewhere = replace(claim, paper=replace(claim.paper, place=replace(claim.paper.place, folder=tmp_path)))
-    with pytest.raises(InvalidInput, match="git checkout"):
-        committed(elsewhere, seed=1)
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("out")
+    store = Store(folder / "store")
+    for place, (n, lr) in enumerate((n, lr) for n in (8, 10, 12) for lr in (0.1, 0.5)):
+        mine = setup(n, lr)
+        store.append(mine.id, mine.to_json(), "jax", 0, block(0, 9 + 3 * place))
+    return folder
 
 
-def test_the_first_rule_can_be_tried_again(tmp_path, capsys):
-    assert main(["reproduce", "barak2022.fig6-row1", "--quick", "--first", "--json", "--out", str(tmp_path)]) == 0
-    (result,) = json.loads(capsys.readouterr().out)["claims"]
-    assert result["parameters"]["runs"] == 10
-    assert (tmp_path / "claims" / "barak2022.fig6-row1" / "quick" / "result.json").is_file()
+def asked(capsys, out, *arguments, status=0):
+    assert main(["results", "--out", str(out), *arguments]) == status
+    return capsys.readouterr()
 
 
-# --- where values come from -------------------------------------------------------------------------------------------
+def test_rows_are_filtered_by_parameters_and_statistics_sorted_and_cut(out):
+    store = Store(out / "store")
+    table = answer(store, "n >= 10 and lr == 0.5 and runs > 20")
+    assert table.select("n", "lr", "runs").rows() == [(12, 0.5, 24)]
+    assert answer(store, sort=["runs"], descending=True, limit=2)["runs"].to_list() == [24, 21]
+    for place, row in enumerate(answer(store, sort=["runs"]).iter_rows(named=True)):
+        assert row["median"] == statistics.summary(block(0, 9 + 3 * place)).median
+    assert answer(store, "n == 99").height == 0
+    assert answer(store, qs=[25, 2.5], limit=1).columns[-9:-3] == ["p25", "p25_low", "p25_high", "p2.5", "p2.5_low",
+                                                                 "p2.5_high"]
 
 
-def test_what_an_amendment_says_of_a_value_counts_for_it_alone():
-    table = {"printed": {"B": "1", "n": "50"}, "amended": {"changed": {"B": "32"}},
-             "parts": {"(x)": {"chosen": {"scale": "2"}}}}
-    assert read(table, amended=False).basis == "as printed"
-    assert read(table, amended=True).basis == "printed value changed: B"
-    assert read(table, amended=True).sources == {"printed": {"n": "50"}, "changed": {"B": "32"}}
-    assert read(table, amended=False, part="(x)").basis == "unprinted value chosen: scale"
-    assert read({}, amended=False).basis == NOT_SAID
-    assert read({"corrected": "with k + 1"}, amended=False).basis == "corrected statement: with k + 1"
+def test_groups_pool_runs(out):
+    store = Store(out / "store")
+    table = answer(store, group=["n"])
+    assert table.select("n", "runs").rows() == [(8, 21), (10, 33), (12, 45)]
+    pooled = statistics.summary(Records.concatenate([block(0, 9), block(0, 12)]))
+    assert table.row(0, named=True)["median"] == pooled.median
+    assert (table["median_low"][0], table["median_high"][0]) == pooled.median_interval
+    wide = pivot(answer(store, group=["n", "lr"]), "lr", "runs")
+    assert wide.rows() == [(8, 9, 12), (10, 15, 18), (12, 21, 24)]
+    assert wide.columns == ["n", "0.1", "0.5"]
 
 
-def test_a_bad_table_of_values_is_one_line_and_the_paper_stays(tmp_path):
-    from paritylab.claims.library import PaperWarning
-
-    paper = next(iter(papers().values()))
-    (tmp_path / "values.toml").write_text("[fig1]\nguessed = { n = '1' }\n")
-    moved = replace(paper, place=replace(paper.place, folder=tmp_path))
-    with pytest.warns(PaperWarning, match="unknown source of values of fig1 'guessed'"):
-        assert moved.values == {}
-    assert SOURCES[0] == "printed"
+def test_in_groups_a_run_counts_once_and_engines_apart(tmp_path):
+    store = Store(tmp_path)
+    for limit, engine in ((5000, "jax"), (6000, "jax"), (6000, "lanes")):
+        mine = setup(8, 0.1, limit)
+        store.append(mine.id, mine.to_json(), engine, 0, block(0, 6))
+    assert answer(store, group=["n"]).select("engine", "runs").rows() == [("jax", 6), ("lanes", 6)]
 
 
-@pytest.mark.parametrize("claim", PUBLISHED, ids=lambda claim: claim.id)
-def test_every_value_of_a_setup_says_where_it_comes_from(claim):
-    for version in {claim, claim.current}:
-        values = version.values()
-        assert values.sources
-        said = values.names | {name for names in values.sources.values() for name in names}
-        for label in version.trial.sizes():
-            assert label in said or {name.strip() for name in label.split(",")} <= said, (version.key, label)
+def test_the_command_answers_in_every_format(out, capsys, tmp_path):
+    lines = asked(capsys, out, "--where", "n > 8 and lr == 0.1", "--sort", "runs").out.splitlines()
+    assert [line.split()[1] for line in lines] == ["n", "10", "12"]
+    document = json.loads(asked(capsys, out, "--where", "n == 8", "--json").out)
+    assert [row["setup"]["problem"]["n"] for row in document["results"]] == [8, 8]
+    assert all(len(row["median_interval"]) == 2 for row in document["results"])
+    text = asked(capsys, out, "--csv", "--columns", "n", "lr", "median", "--limit", "1").out
+    assert text.splitlines()[0] == "n,lr,median"
+    asked(capsys, out, "--parquet", str(tmp_path / "a.parquet"), "--percentiles", "25")
+    assert pl.read_parquet(tmp_path / "a.parquet")["p25"].len() == 6
+    wide = asked(capsys, out, "--group", "n", "--pivot", "lr", "--value", "solved").out.splitlines()
+    assert wide[0].split() == ["n", "0.1", "0.5"]
+    assert len(wide) == 4
+    where = "t_c >= 0 and n == 8 and lr == 0.1"
+    rows = asked(capsys, out, "--records", "--where", where, "--columns", "run", "lr", "--csv")
+    assert rows.out.splitlines() == ["run,lr", "0,0.1", "3,0.1", "6,0.1"]
 
 
-@pytest.mark.parametrize("claim", PUBLISHED, ids=lambda claim: claim.id)
-def test_no_check_passes_by_a_point_estimate_alone(claim):
-    """Checks of the evidence that counts have an interval, or are p-values, or are computed."""
-    stands = standing(NOWHERE, claim)
-    if stands.untried or claim.kind == "exact" or stands.found is None:
-        return
-    rules = stands.claim.trial.rules()
-    for check in stands.found["checks"]:
-        rule = next(rule for rule in rules if rule.made(check["name"]))
-        decided = result_of(check) != UNDECIDED
-        assert check["interval"] or rule.exact or isinstance(rule, Significance) or not decided, check["name"]
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--where", "m == 3"], "unknown column 'm'"), (["--sort", "medain"], "did you mean 'median'?"),
+        (["--group", "widht"], "did you mean 'width'?"), (["--pivot", "lr", "--value", "no"], "unknown column 'no'"),
+        (["--percentiles", "101"], "between 0 and 100"), (["--columns", "no"], "unknown column 'no'"),
+        (["--records", "--group", "n"], "are not grouped"), (["--limit", "-1"], "at least 0"),
+        (["--where", "n == 8", "--group", "n", "--sort", "lr"], "unknown column of groups 'lr'"),
+        (["--records", "--where", "zz == 1"], "unknown column 'zz'"),
+        (["--records", "--sort", "zz"], "unknown column 'zz'"),
+        (["--parquet", "/nowhere/at/all.parquet"], "cannot write"), (["--pivot", "runs"], "group by"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_in_one_line(out, capsys, arguments, why):
+    errors = asked(capsys, out, *arguments, status=2).err
+    assert why in errors
+    assert errors.count("\n") == 1
 
 
-def test_a_contradiction_quotes_what_it_contradicts():
-    standings = [standing(NOWHERE, claim) for claim in PUBLISHED]
-    contradicted = [each for each in standings if CONTRADICTED in each.results.values() and not each.untried]
-    assert all(each.claim.amendment and each.claim.amendment.quote for each in contradicted)
+def test_percentiles_that_are_not_reached_come_last(tmp_path):
+    store = Store(tmp_path)
+    for lr, solved in ((0.1, 0), (0.2, 9)):
+        status = np.where(np.arange(9) < solved, 0, 1)
+        t_c = np.where(status == 0, 50, -1)
+        mine = setup(8, lr)
+        steps = np.where(status == 0, 50, 5000)
+        store.append(mine.id, mine.to_json(), "jax", 0, Records(np.arange(9), status, t_c, steps, status == 0, status))
+    for descending in (False, True):
+        assert answer(store, sort=["median"], descending=descending)["median"].to_list() == [50, math.inf]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import io
+import json
 import os
 import tempfile
 import time
@@ -25,7 +26,7 @@ from paritylab.storage.store import Store, StoreConflict, StoreError, StoreWarni
 
 def named_by_digest(path: Path, data: bytes) -> Path:
     digest = hashlib.blake2b(data, digest_size=16).hexdigest()
-    target = path.with_name(f"jax-0-0-{digest}.parquet")
+    target = path.with_name(f"abc-jax-0-0-{digest}.parquet")
     target.write_bytes(data)
     return target
 
@@ -69,7 +70,7 @@ def test_any_records_come_back_sorted_whatever_the_blocks_and_their_order(rows, 
             store.append("abc", SETUP, "jax", 7, piece)
         expected = records.take(np.argsort(run))
         assert same(store.records("abc", "jax", 7), expected)
-        store.compact("abc", "jax", 7)
+        store.compact()
         assert same(store.records("abc", "jax", 7), expected)
         assert np.array_equal(store.runs("abc", "jax", 7), expected.run)
 
@@ -78,10 +79,10 @@ def test_an_absent_store_is_empty(tmp_path):
     store = Store(tmp_path / "nowhere")
     assert len(store.records("abc", "jax", 0)) == 0
     assert store.runs("abc", "jax", 0).tolist() == []
-    assert store.frame().is_empty()
-    assert list(store.frame().columns) == ["setup_id", "engine", "seed", *COLUMNS]
+    assert store.frame().collect().is_empty()
+    assert list(store.frame().collect_schema()) == ["setup_id", "engine", "seed", *COLUMNS]
     assert list(store.setups()) == []
-    assert store.compact("abc", "jax", 0) is None
+    assert store.compact() == []
     assert not store.root.exists()
 
 
@@ -90,12 +91,12 @@ def test_series_are_kept_apart_and_the_frame_holds_them_all(tmp_path):
     for setup_id, engine, seed in [("a", "jax", 0), ("a", "jax", 1), ("a", "lanes", 0), ("b", "jax", 0)]:
         store.append(setup_id, f'{{"id":"{setup_id}"}}', engine, seed, block(0, 4))
     assert len(store.records("a", "jax", 1)) == 4
-    frame = store.frame()
+    frame = store.frame().collect()
     assert frame.height == 16
     assert frame["status"].dtype == pl.Enum(STATUSES)
     assert frame["t_c"].null_count() == 4 * 2
-    assert store.frame("a").height == 12
-    assert store.frame(engine="lanes").select("setup_id", "engine", "seed").unique().rows() == [
+    assert store.frame("a").collect().height == 12
+    assert store.frame(engine="lanes").select("setup_id", "engine", "seed").unique().collect().rows() == [
         ("a", "lanes", 0)
     ]
     assert list(store.setups()) == [("a", {"id": "a"}), ("b", {"id": "b"})]
@@ -111,15 +112,16 @@ def test_a_range_selects_its_runs(tmp_path, runs):
 
 def test_every_file_says_what_it_holds(tmp_path):
     _, (path,) = filled(tmp_path, 30)
-    assert path.name.startswith("jax-0-30-")
+    assert path.name.startswith("abc-jax-0-30-")
     stamp = pl.read_parquet_metadata(path)
-    assert stamp["paritylab.format"] == "1"
+    assert stamp["paritylab.format"] == "2"
     assert (stamp["paritylab.setup_id"], stamp["paritylab.engine"], stamp["paritylab.seed"]) == (
         "abc",
         "jax",
         "0",
     )
-    assert stamp["paritylab.version"]
+    (made,) = pl.read_parquet(path)["origin"].unique()
+    assert set(json.loads(stamp[f"paritylab.origin.{made}"])) == {"version"}
 
 
 def test_a_million_records_are_read_within_a_second(tmp_path):
@@ -137,7 +139,7 @@ def test_a_million_records_are_read_within_a_second(tmp_path):
 def test_identical_duplicates_are_dropped_nan_included(tmp_path):
     store, _ = filled(tmp_path, 0, 5, 0)
     assert same(store.records("abc", "jax", 0), block(0, 15))
-    assert store.frame().height == 15
+    assert store.frame().collect().height == 15
 
 
 def test_duplicates_that_differ_raise_and_name_the_files(tmp_path):
@@ -145,18 +147,20 @@ def test_duplicates_that_differ_raise_and_name_the_files(tmp_path):
     other = block(5)
     other.loss[1] += 1
     second = store.append("abc", SETUP, "jax", 0, other)
-    for read in (lambda: store.records("abc", "jax", 0), store.frame, lambda: store.compact("abc", "jax", 0)):
+    for read in (lambda: store.records("abc", "jax", 0), lambda: store.gather()):
         with pytest.raises(StoreConflict, match="run 6 ") as caught:
             read()
         assert first.name in str(caught.value)
         assert second.name in str(caught.value)
+    with pytest.warns(StoreWarning, match="not merged: .* run 6 "):
+        store.compact()
     assert first.exists()
     assert second.exists()
 
 
 def test_another_setup_under_the_same_id_is_refused(tmp_path):
     store, _ = filled(tmp_path, 0)
-    with pytest.raises(StoreConflict, match=r"setup\.json"):
+    with pytest.raises(StoreConflict, match="differs from"):
         store.append("abc", '{"n":31}', "jax", 0, block(10))
 
 
@@ -211,7 +215,7 @@ def rewrite(path: Path, frame: pl.DataFrame, **changes: str) -> None:
 
 
 def damage_newer_format(path: Path) -> None:
-    rewrite(path, pl.read_parquet(path), format="2")
+    rewrite(path, pl.read_parquet(path), format="3")
 
 
 def damage_other_setup(path: Path) -> None:
@@ -227,10 +231,10 @@ def damage_other_columns(path: Path) -> None:
     [
         (damage_truncated, "is damaged"),
         (damage_zero_bytes, "is damaged"),
-        (damage_foreign_name, "not named like a block"),
+        (damage_foreign_name, "not named like a file"),
         (damage_foreign_contents, "not used"),
         (damage_foreign_parquet, "not written by paritylab"),
-        (damage_newer_format, "is in format 2"),
+        (damage_newer_format, "is in format 3"),
         (damage_other_setup, "belongs elsewhere"),
         (damage_other_columns, "other columns"),
     ],
@@ -245,18 +249,23 @@ def test_a_file_that_cannot_be_trusted_is_reported_once_by_name_and_left_alone(t
     assert any(str(file) in str(caught[0].message) for file in files)
     assert same(store.records("abc", "jax", 0), block(10, 20))  # a second warning would be an error here
     assert {file: file.read_bytes() for file in path.parent.iterdir()} == files
-    store.compact("abc", "jax", 0)
+    store.compact()
     assert same(store.records("abc", "jax", 0), block(10, 20))
 
 
-def test_a_damaged_setup_is_reported_and_the_others_are_listed(tmp_path):
+def test_damaged_setups_are_reported_left_alone_and_written_anew(tmp_path):
     store, _ = filled(tmp_path, 0)
-    for name, data in [("bad", b'{"n":'), ("list", b"[]"), ("binary", b"\xff")]:
-        store.append(name, SETUP, "jax", 0, block(0))
-        (tmp_path / name / "setup.json").write_bytes(data)
-    with pytest.warns(StoreWarning, match="cannot be read") as caught:
-        assert list(store.setups()) == [("abc", {"n": 30})]
-    assert len(caught) == 3
+    (path,) = (tmp_path / "setups").iterdir()
+    store.append("other", SETUP, "jax", 0, block(0))
+    path.write_bytes(path.read_bytes()[:-9])
+    again = Store(tmp_path)
+    with pytest.warns(StoreWarning, match="is damaged") as caught:
+        assert list(again.setups()) == [("other", {"n": 30})]
+    assert len(caught) == 1
+    assert same(again.records("abc", "jax", 0), block(0))
+    again.append("abc", SETUP, "jax", 0, block(10))
+    assert list(again.setups()) == [("abc", {"n": 30}), ("other", {"n": 30})]
+    assert path.exists()
 
 
 # --- what cannot be written ---------------------------------------------------------------------------------
@@ -282,7 +291,7 @@ def test_a_write_that_fails_is_one_clear_line_and_leaves_nothing(tmp_path, monke
     monkeypatch.setattr(os, call, fail)
     with pytest.raises(StoreError) as caught:
         store.append("abc", SETUP, "jax", 0, block(10))
-    assert str(caught.value) == f"cannot write to the store at {tmp_path / 'abc'}: {os.strerror(code)}"
+    assert str(caught.value) == f"cannot write to the store at {tmp_path}: {os.strerror(code)}"
     monkeypatch.undo()
     assert sorted(tmp_path.rglob("*")) == before
     assert same(store.records("abc", "jax", 0), block(0))
@@ -306,3 +315,10 @@ def test_what_could_not_be_read_back_is_refused(tmp_path, change):
     with pytest.raises(InvalidInput):
         Store(tmp_path).append(**(good | change))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["[]", '{"n":', "7"])
+def test_a_setup_that_is_no_object_is_refused(tmp_path, text):
+    with pytest.raises(InvalidInput):
+        Store(tmp_path).append("abc", text, "jax", 0, block(0))
+    assert list(tmp_path.rglob("*.parquet")) == []

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 from blocks import SETUP, block, filled, same
 
-from paritylab.storage import files
-from paritylab.storage import store as store_module
+from paritylab.storage import files, shelf
 from paritylab.storage.store import Store
 
 
@@ -66,7 +65,7 @@ def test_two_writers_of_the_same_runs_and_a_compacting_reader_agree(tmp_path):
     while any(process.poll() is None for process in writers):
         records = store.records("abc", "jax", 0)
         assert same(records, block(0, 305).take(records.run))
-        store.compact("abc", "jax", 0)
+        store.compact()
     for process in writers:
         output, _ = process.communicate()
         assert process.returncode == 0
@@ -76,18 +75,19 @@ def test_two_writers_of_the_same_runs_and_a_compacting_reader_agree(tmp_path):
 
 def test_compaction_leaves_one_block_and_the_same_records(tmp_path):
     store, paths = filled(tmp_path, 0, 10, 20)
-    merged = store.compact("abc", "jax", 0)
-    assert sorted((tmp_path / "abc").glob("*.parquet")) == [merged]
+    (merged,) = store.compact()
+    assert sorted((tmp_path / "blocks").iterdir()) == [merged]
     assert merged not in paths
     assert same(store.records("abc", "jax", 0), block(0, 30))
-    assert store.compact("abc", "jax", 0) is None
+    assert store.compact() == []
 
 
 def test_a_listing_that_misses_blocks_during_a_compaction_does_not_lose_them(tmp_path, monkeypatch):
     store, _ = filled(tmp_path, 0, 10)
-    listings = iter([[]])  # what the first listing finds
-    entries = store_module._entries
-    monkeypatch.setattr(store_module, "_entries", lambda directory: next(listings, entries(directory)))
+    listings, listing = iter([[]]), shelf.listing  # what the first listing finds
+    empty = tmp_path / "blocks"
+    monkeypatch.setattr(shelf, "listing", lambda folder: next(listings, listing(folder)) if folder == empty
+                        else listing(folder))
     assert same(store.records("abc", "jax", 0), block(0, 20))
 
 
@@ -108,23 +108,26 @@ def test_compaction_killed_before_any_deletion_loses_nothing(tmp_path, monkeypat
 
     monkeypatch.setattr(Path, "unlink", dying_unlink)
     with pytest.raises(Killed):
-        store.compact("abc", "jax", 0)
+        store.compact()
     monkeypatch.undo()
-    assert len(list((tmp_path / "abc").glob("*.parquet"))) == 4 - survivors
+    assert len(list((tmp_path / "blocks").glob("*.parquet"))) == 4 - survivors
     assert same(Store(tmp_path).records("abc", "jax", 0), block(0, 30))
-    store.compact("abc", "jax", 0)
+    store.compact()
     assert same(Store(tmp_path).records("abc", "jax", 0), block(0, 30))
-    assert len(list((tmp_path / "abc").glob("*.parquet"))) == 1
+    assert len(list((tmp_path / "blocks").glob("*.parquet"))) == 1
 
 
 def test_temporary_files_are_ignored_and_removed_when_an_hour_old(tmp_path):
     store, (path,) = filled(tmp_path, 0)
     fresh, stale = path.with_name(".fresh.tmp"), path.with_name(".stale.tmp")
-    for file in (fresh, stale):
+    setups = tmp_path / "setups" / ".stale.tmp"
+    for file in (fresh, stale, setups):
         file.write_bytes(b"half a block")
     past = time.time() - files.STALE_SECONDS - 1
-    os.utime(stale, (past, past))
+    for file in (stale, setups):
+        os.utime(file, (past, past))
     assert same(store.records("abc", "jax", 0), block(0))
     store.append("abc", SETUP, "jax", 0, block(10))
     assert fresh.exists()
     assert not stale.exists()
+    assert not setups.exists()

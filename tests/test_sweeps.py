@@ -178,7 +178,7 @@ def test_records_reach_the_store_while_the_sweep_goes_on(store, monkeypatch):
     monkeypatch.setattr("paritylab.running.sweeps.FLUSH_SECONDS", 0.0)
     sweep([SETUP], runs=12, engine="jax", store=store)
     assert seen == [0, 3, 6, 9]
-    assert len(list(store.root.glob("*/*.parquet"))) == 1  # compacted at the end
+    assert len(list(store.root.glob("blocks/*.parquet"))) == 1  # compacted at the end
 
 
 def test_the_store_holds_the_setup_it_was_made_from(store, trainer):

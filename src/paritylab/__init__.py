@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from paritylab import baselines as baselines
+    from paritylab import plots as plots
     from paritylab import statistics as statistics
     from paritylab.baselines.classifier import ParityClassifier as ParityClassifier
     from paritylab.engines import EngineNotice as EngineNotice
@@ -36,10 +37,12 @@ if TYPE_CHECKING:
     from paritylab.running.races import Race as Race
     from paritylab.running.races import race as race
     from paritylab.running.recording import curves as curves
+    from paritylab.running.results import Results as Results
     from paritylab.running.sweeps import Result as Result
     from paritylab.running.sweeps import measure as measure
     from paritylab.running.sweeps import sweep as sweep
     from paritylab.setups import inits as inits
+    from paritylab.setups.grids import grid as grid
     from paritylab.setups.networks import MLP as MLP
     from paritylab.setups.networks import DisjointPolyNet as DisjointPolyNet
     from paritylab.setups.networks import Network as Network
@@ -86,7 +89,9 @@ _WHERE = {
     "running.crews": ("crew",),
     "running.races": ("Race", "race"),
     "running.recording": ("curves",),
+    "running.results": ("Results",),
     "running.sweeps": ("Result", "measure", "sweep"),
+    "setups.grids": ("grid",),
     "setups.networks": ("MLP", "DisjointPolyNet", "Network", "Neuron", "PolyNet", "Transformer"),
     "setups.optimisers": ("SGD", "Adam", "AdamW", "Lion", "Optax", "RMSProp", "SignSGD"),
     "setups.problems": (
@@ -103,6 +108,7 @@ _MODULES = {
     "figure7": "papers.barak2022.figure7",
     "inits": "setups.inits",
     "laws": "setups.problems.laws",
+    "plots": "plots",
     "settings": "papers.barak2022.settings",
     "statistics": "statistics",
 }

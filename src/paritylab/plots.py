@@ -1,4 +1,4 @@
-"""Figures for one column of a paper: what many Runs did, what one Run did, and measured beside published.
+"""Figures for one column of a paper: what many Runs did, what one Run did, and tables by the names of their columns.
 
 Every function returns a new matplotlib ``Figure`` and leaves matplotlib's global state alone; :func:`save`
 writes it. Colours are those of Okabe and Ito, told apart in grey by line style.
@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from itertools import cycle
 from pathlib import Path
-from typing import Any, NamedTuple, ParamSpec, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import matplotlib as mpl
 import numpy as np
@@ -25,17 +25,21 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import ArrayLike, NDArray
 
-from paritylab.aliases import Floats, Interval
-from paritylab.errors import require
+from paritylab.aliases import Floats
+from paritylab.errors import require, unknown
 from paritylab.statistics import survival
 from paritylab.storage.files import write_atomically
 from paritylab.storage.records import SOLVED, Records
+
+if TYPE_CHECKING:
+    import polars as pl
 
 WIDTH = 3.4
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#000000", "#CC79A7", "#56B4E9", "#E69F00")
 LINES = ("solid", "dashed", "dashdot", "dotted", (0, (6, 1, 1, 1, 1, 1)))
 GREY = "#666666"
 MOST_SHAPES = 500
+MOST_CURVES = 12
 FORMATS = ("png", "svg", "pdf")
 
 _STYLE: Any = {
@@ -86,7 +90,7 @@ def survival_plot(samples: Mapping[str, Records], level: float = 0.95) -> Figure
     axes = figure.add_subplot(xscale="log", xlabel="steps", ylabel="fraction unsolved", ylim=(0, 1.03))
     curves = {label: survival(records, level) for label, records in samples.items() if len(records)}
     if not curves:
-        return _say(figure, axes, "no runs")
+        return say(figure, axes, "no runs")
     start = _left_end([curve.steps for curve in curves.values()])
     for (label, curve), colour, line in zip(curves.items(), cycle(COLOURS), cycle(LINES), strict=False):
         shown = _spread(curve.steps)
@@ -124,7 +128,7 @@ def histogram_plot(samples: Mapping[str, Records], reference: float | None = Non
     present = {label: records for label, records in samples.items() if len(records)}
     solved = {label: records.t_c[records.status == SOLVED] for label, records in present.items()}
     if sum(len(times) for times in solved.values()) == 0:
-        return _say(figure, axes, "no run was solved" if present else "no runs")
+        return say(figure, axes, "no run was solved" if present else "no runs")
     edges, spacing = _edges(np.concatenate(list(solved.values())), bins)
     for (label, times), colour, line in zip(solved.items(), cycle(COLOURS), cycle(LINES), strict=False):
         runs = len(present[label])
@@ -170,56 +174,6 @@ def training_curve_plot(
     if title is not None:
         figure.suptitle(title, fontsize=8)
     figure.align_ylabels()
-    return figure
-
-
-class Compared(NamedTuple):
-    """A row of :func:`comparison_plot`; None (or ``inf``): the value was not reached, or not published."""
-
-    label: str
-    measured: float | None
-    interval: Interval | None
-    published: float | None
-
-
-@styled
-def comparison_plot(
-    rows: Sequence[Compared | tuple[str, float | None, Interval | None, float | None]],
-    quantity: str = "steps",
-) -> Figure:
-    """Measured values with their intervals beside published ones, on a log axis, first row on top.
-
-    An arrow ends an interval that goes on beyond the axis.
-
-    >>> comparison_plot([("n=30, k=3", 330, (310, 340), 320)]).axes[0].get_xlabel()
-    'steps'
-    """
-    compared = [Compared(*row) for row in rows]
-    figure = blank(0.75 + 0.22 * max(3, len(compared)))
-    axes = figure.add_subplot(xscale="log", xlabel=quantity, ylim=(len(compared) - 0.4, -0.6))
-    values = [
-        x for row in compared for x in (row.measured, row.published, *(row.interval or ())) if _drawable(x)
-    ]
-    if not values:
-        return _say(figure, axes, "no values")
-    left, right = 0.7 * min(values), 1.4 * max(values)
-    axes.set_xlim(left, right)
-    axes.set_yticks(range(len(compared)), [row.label for row in compared])
-    axes.tick_params(axis="y", length=0, pad=6)
-    axes.spines["left"].set_visible(False)
-    for place, row in enumerate(compared):
-        if row.interval is not None:
-            _draw_interval(axes, place, row.interval)
-        if not _drawable(row.measured):
-            axes.annotate("not reached", (1, place), (6, 0), xycoords=("axes fraction", "data"),
-                          textcoords="offset points", color=COLOURS[0], va="center", fontsize=7)
-    for marker, colour, size, label in (("o", COLOURS[0], 4, "measured"), ("D", COLOURS[1], 6, "published")):
-        points = [(x, place) for place, row in enumerate(compared) if _drawable(x := getattr(row, label))]
-        fill = colour if label == "measured" else "none"
-        axes.plot([x for x, _ in points], [place for _, place in points], marker, color=colour, markerfacecolor=fill,
-                  markersize=size, label=label)
-    readable_log(axes)
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=2, handletextpad=0.2)
     return figure
 
 
@@ -278,6 +232,72 @@ def scaling_plot(
     if len(series) + len(laws or {}) > 1:
         legend_above(figure, axes)
     return figure
+
+
+def lines(
+    table: pl.DataFrame | pl.LazyFrame,
+    x: str,
+    y: str = "median",
+    by: str | None = None,
+    *,
+    log: str | None = None,
+    xlabel: str | None = None,
+    ylabel: str | None = None,
+    title: str | None = None,
+) -> Figure:
+    """One column of a table against another, a curve for each value of a third.
+
+    Where the table has an interval of ``y`` (``median_low`` and ``median_high``), it is drawn. An infinite value was
+    not reached: it goes beyond the axis, with an arrow.
+
+    Args:
+        table: such as ``results.to_frame()`` or :func:`paritylab.statistics.results.answer`.
+        x: a column of numbers.
+        y: a column of numbers.
+        by: a column whose values are the curves; one curve unless said.
+        log: the axes that are logarithmic, ``""``, ``"x"``, ``"y"`` or ``"xy"``; else those above 0.
+        xlabel: instead of the column's name.
+        ylabel: instead of the column's name.
+        title: above the figure.
+
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"n": [20, 30, 20, 30], "k": [2, 2, 3, 3], "median": [100.0, 220.0, 300.0, float("inf")]})
+    >>> [text.get_text() for text in lines(table, "n", by="k").legends[0].get_texts()]
+    ['k = 2', 'k = 3']
+    """
+    table = table.lazy().collect()
+    for name in (x, y, *([by] if by is not None else [])):
+        if name not in table.columns:
+            raise unknown("column", name, table.columns)
+    for name in (x, y):
+        require(table.schema[name].is_numeric(), f"{name} is not a column of numbers")
+    parts: dict[Any, pl.DataFrame] = {None: table}
+    if by is not None:
+        parts = {key[0]: part for key, part in table.sort(by, nulls_last=True).group_by(by, maintain_order=True)}
+    require(0 < len(parts) <= MOST_CURVES, f"a figure has 1 to {MOST_CURVES} curves; {by} has {len(parts)} values")
+    curves: dict[str, Series] = {}
+    for value, part in parts.items():
+        require(part[x].n_unique() == part.height,
+                f"several rows have one {x}{'' if by is None else f' and {by}'}: choose some, or group them before")
+        ordered = part.sort(x)
+        names = [name for name in (x, y, f"{y}_low", f"{y}_high") if name in table.columns]
+        columns = [ordered[name].cast(float).to_numpy() for name in names]
+        curves[y if by is None else f"{by} = {_shown(value)}"] = Series(*columns)
+    return scaling_plot(curves, xlabel or x, ylabel or y, log=_log(table, x, y) if log is None else log, title=title)
+
+
+def _log(table: pl.DataFrame, *names: str) -> str:
+    """The axes whose values are all above 0 and span more than a factor of three."""
+    wide = ""
+    for axis, name in zip("xy", names, strict=True):
+        values = table[name].cast(float).drop_nulls().to_numpy()
+        values = values[np.isfinite(values)]
+        wide += axis * bool(len(values) and values.min() > 0 and values.max() > 3 * values.min())
+    return wide
+
+
+def _shown(value: Any) -> str:
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 @styled
@@ -345,7 +365,7 @@ def _draw_beyond(axes: Axes, points: Sequence[tuple[Floats, Floats, str]]) -> No
     axes.set_ylim(top=top)
 
 
-def _say(figure: Figure, axes: Axes, text: str) -> Figure:
+def say(figure: Figure, axes: Axes, text: str) -> Figure:
     axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", color=GREY)
     axes.set(xticks=[], yticks=[])
     axes.minorticks_off()
@@ -375,16 +395,3 @@ def _edges(times: NDArray[np.int64], bins: int) -> tuple[Floats, int]:
     width = math.ceil((last - first + 1) / bins)
     count = math.ceil((last - first + 1) / width)
     return spacing * (first - 0.5 + width * np.arange(count + 1, dtype=np.float64)), spacing
-
-
-def _drawable(value: float | None) -> TypeGuard[float]:
-    return value is not None and math.isfinite(value) and value > 0
-
-
-def _draw_interval(axes: Axes, place: int, interval: Interval) -> None:
-    limits = axes.get_xlim()
-    inside = [min(max(end, limits[0]), limits[1]) for end in interval]
-    axes.plot(inside, [place, place], color=COLOURS[0], linewidth=1.2, solid_capstyle="butt")
-    for end, shown, marker in zip(interval, inside, ("<", ">"), strict=True):
-        style = "|" if end == shown else marker
-        axes.plot([shown], [place], style, color=COLOURS[0], markersize=4, clip_on=False)

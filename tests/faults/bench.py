@@ -241,7 +241,7 @@ def records(out: Path) -> Records:
 
 
 def blocks(out: Path) -> set[str]:
-    return set(glob.glob("store/*/*.parquet", root_dir=out))
+    return set(glob.glob("store/blocks/*.parquet", root_dir=out))
 
 
 def differing(found: Records, undisturbed: Records) -> int:
@@ -258,9 +258,9 @@ def differing(found: Records, undisturbed: Records) -> int:
 def compared(out: Path, undisturbed: Records) -> Outcome:
     """What the store holds in the end beside what it should, as a reader sees it and, once it is compact, on disk."""
     found = records(out)
-    missing, seen = np.setdiff1d(undisturbed.run, found.run), Store(out / "store").frame().height
+    missing, seen = np.setdiff1d(undisturbed.run, found.run), Store(out / "store").frame().collect().height
     left = len(leftovers(out))
-    rows = sum(polars.read_parquet(path).height for path in out.glob("store/*/*.parquet"))
+    rows = sum(polars.read_parquet(path).height for path in out.glob("store/blocks/*.parquet"))
     return Outcome(records=len(found), lost=len(missing), doubled=seen + rows - 2 * len(np.unique(found.run)),
                    different=differing(found, undisturbed), left=left)
 
@@ -272,10 +272,10 @@ def leftovers(out: Path) -> list[Path]:
     store, found = Store(out / "store"), records(out)
     if len(found):
         store.append(SETUP.id, SETUP.to_json(), ENGINE, 0, found.take(np.array([0])))
-        store.compact(SETUP.id, ENGINE, 0)
+        store.compact()
     with Announcement(store.root, [{}]):
         pass
-    kept = {*out.glob("store/*/*.parquet"), *out.glob("store/*/setup.json")}
+    kept = {*out.glob("store/blocks/*.parquet"), *out.glob("store/setups/*.parquet")}
     return [path for path in out.rglob("*") if path.is_file() and path not in kept]
 
 

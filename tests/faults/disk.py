@@ -16,7 +16,8 @@ from random import Random
 import numpy as np
 import polars
 from faults.bench import ENGINE, RUNS, SETUP, Bench, Outcome, compared, differing, records
-from faults.processes import moment
+from faults.processes import STRIKE, moment
+from old_stores import write_old
 
 from paritylab.storage.store import Store
 
@@ -168,7 +169,7 @@ def newer_block(moments: Random, folder: Path, bench: Bench) -> Outcome:
     old = moments.choice(filled(folder, bench, moments))
     stamp = {name: text for name, text in polars.read_parquet_metadata(old).items() if name.startswith("paritylab")}
     buffer = io.BytesIO()
-    polars.read_parquet(old).write_parquet(buffer, metadata=stamp | {"paritylab.format": str(moments.randint(2, 99))})
+    polars.read_parquet(old).write_parquet(buffer, metadata=stamp | {"paritylab.format": str(moments.randint(3, 99))})
     digest = hashlib.blake2b(buffer.getvalue(), digest_size=16).hexdigest()
     path = old.with_name(f"{old.name[:-len('.parquet') - 32]}{digest}.parquet")
     old.unlink()
@@ -191,11 +192,11 @@ def _made_again(path: Path, why: str, folder: Path, bench: Bench, outcome: Outco
 
 
 def damaged_setup(moments: Random, folder: Path, bench: Bench) -> Outcome:
-    """``setup.json`` cut short, flipped or gone: it is reported where it is read, and written anew."""
+    """The file with the Setups cut short, flipped or gone: it is reported, left alone, and they are written anew."""
     outcome = Outcome(faults=1)
     for path in filled(folder, bench, moments)[1:]:
         path.unlink()  # so that there is something to add
-    file = folder / "store" / SETUP.id / "setup.json"
+    (file,) = (folder / "store" / "setups").iterdir()
     data = bytearray(file.read_bytes())
     kind = moments.choice(["cut", "flipped", "gone"])
     if kind == "cut":
@@ -207,9 +208,36 @@ def damaged_setup(moments: Random, folder: Path, bench: Bench) -> Outcome:
         file.write_bytes(data)
     child = bench.start(folder)
     status = child.wait()
-    said = child.err.count("\n") == 1 and "setup.json is damaged" in child.err if kind != "gone" else not child.err
+    said = child.err.count("\n") == 1 and f"{file.name} is damaged" in child.err if kind != "gone" else not child.err
     outcome.expect(status == 0 and said, f"{kind}, status {status}: {child.err}")
-    outcome.expect(file.read_text() == SETUP.to_json(), "setup.json was not mended")
+    file.unlink(missing_ok=True)  # it was left alone, or the same one took its place
+    store = Store(folder / "store")
+    if not store.texts():  # it had the same name
+        store.append(SETUP.id, SETUP.to_json(), ENGINE, 0, bench.undisturbed.take(np.array([0])))
+    outcome.expect(store.texts() == {SETUP.id: SETUP.to_json()}, "the Setup was not written anew")
+    outcome += compared(folder, bench.undisturbed)
+    return outcome
+
+
+def old_store(moments: Random, folder: Path, bench: Bench) -> Outcome:
+    """A store as 0.1.0 wrote it, whose bringing over is killed at random moments: nothing of it is lost."""
+    outcome = Outcome()
+    edges = sorted(moments.sample(range(1, RUNS), 4))
+    for runs in np.split(np.arange(RUNS), edges)[:-1]:
+        write_old(folder / "store", SETUP, ENGINE, 0, bench.undisturbed.take(runs))
+    for _ in range(3):
+        call = moments.choice(["fsync", "replace", "unlink", "rmdir"])
+        strike = STRIKE.format(call=call, count=moments.randint(1, 6), before=moments.random() < 0.5,
+                               number=int(signal.SIGKILL), kill="kill")
+        child = bench.start(folder, first=strike)
+        status = child.wait()
+        outcome.faults += status == -signal.SIGKILL
+        outcome.expect(status in (0, -signal.SIGKILL) and not child.err, f"status {status}: {child.err}")
+        outcome.lost += len(np.setdiff1d(np.arange(edges[-1]), records(folder).run))
+        outcome.different += differing(records(folder), bench.undisturbed)
+    bench.complete(folder, outcome=outcome)
+    Store(folder / "store").compact()
+    outcome.expect(not (folder / "store" / SETUP.id).exists(), "the old folder is still there")
     outcome += compared(folder, bench.undisturbed)
     return outcome
 

@@ -126,6 +126,8 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pl.sweep([setup], runs=3, store=pl.Store(folder / "kept" / "store"), threads=1)
     (folder / "file").write_text("mine")
     for name in ("store/0123/setup.json", "store/0123/lanes-0-0-00.parquet", "store/4567/setup.json", "jobs.toml",
+                 f"store/blocks/many-3-{'0' * 32}.parquet", f"store/setups/1-{'0' * 32}.parquet",
+                 "store/blocks/x.parquet",
                  "kept/curves-1.npz", "records.npz", "claims/barak2022.fig3/quick/result.json", "x.svg"):
         path = folder / "broken" / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -215,7 +215,7 @@ def _explained() -> Generator[None, None, None]:
 @contextlib.contextmanager
 def _quiet() -> Generator[None, None, None]:
     """No lines of Dask on standard error: what a user should know comes as an exception."""
-    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
+    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client", "tornado.application")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -35,10 +35,19 @@ class RecordStore(Protocol):
         """The folder where those who look on find the sweep."""
         ...
 
-    def records(self, setup_id: str, engine: str, seed: int) -> Records: ...
-    def engines(self, setup_id: str, seed: int) -> list[str]: ...
-    def append(self, setup_id: str, setup_json: str, engine: str, seed: int, records: Records) -> object: ...
-    def compact(self, setup_id: str, engine: str, seed: int) -> object: ...
+    def find(
+        self, setup_ids: Collection[str], engines: Collection[str] | None, seed: int, runs: range | None
+    ) -> dict[tuple[str, str, int], Records]:
+        """The Records of many Setups at once, by Setup, engine and seed; those without are left out."""
+        ...
+
+    def extend(self, parts: Sequence[tuple[str, str, str, int, Records]]) -> object:
+        """Keep Records: of each part a Setup's id and JSON, an engine, a seed and Records."""
+        ...
+
+    def compact(self) -> object:
+        """Tidy up after having written."""
+        ...
 
 
 def check_store(store: object) -> None:

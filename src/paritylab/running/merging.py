@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 
 from paritylab.errors import require
+from paritylab.progress import Bar
 from paritylab.running import downloads
 from paritylab.running.offload import read_records
 from paritylab.storage.kept import load_arrays, recall, save_arrays
 from paritylab.storage.records import COLUMNS, Records
-from paritylab.storage.store import Store, StoreConflict
+from paritylab.storage.store import Series, Store, StoreConflict
 
-Series = tuple[str, str, str, int, Records]
-"""A Setup's id and JSON, an engine, a seed, and Records."""
-
+BATCH, SETUPS = 2**20, 10_000
+"""Records and Setups that are added at a time, in one block."""
 
 KEPT = ("curves-", "params-", "computed-")
 """How the names of files begin that are kept beside Records (:mod:`paritylab.running.keeping`)."""
@@ -44,7 +44,7 @@ class Merged:
         return {name: getattr(self, name) for name in ("added", "known", "curves", "counts", "conflicts")}
 
 
-def merge(out: Path, sources: list[Path]) -> Merged:
+def merge(out: Path, sources: list[Path], progress: bool | None = None) -> Merged:
     """Bring the records, curves and counts of other folders into the one at ``out``.
 
     A source is an ``--out`` folder, a store, a folder of record files, or a file that the page "Play" wrote.
@@ -57,23 +57,38 @@ def merge(out: Path, sources: list[Path]) -> Merged:
         require(source.resolve() not in (out.resolve(), (out / "store").resolve()), f"{source} is where records go")
     done, store = Merged(), Store(out / "store")
     downloaded = [downloads.read(source) for source in sources if source.is_file()]  # all, before anything is added
-    for setup, engine, seed, records in downloaded:
-        _add(store, (setup.id, setup.to_json(), engine, seed, records), done)
+    theirs = [(setup.id, setup.to_json(), engine, seed, records) for setup, engine, seed, records in downloaded]
+    _add(store, theirs, done)
     for source in filter(Path.is_dir, sources):
-        for series in _series(source):
-            _add(store, series, done)
-        for path in _files(source):
-            if path.name.startswith(KEPT):
-                done.curves += _keep(path, out / "kept" / path.name, done)
-            elif path.name.startswith("counts-"):
-                done.counts += _keep(path, out / "campaign" / path.name, done)
+        for root in _stores(source):
+            _add_store(store, Store(root), done)
+        files = _files(source)
+        with Bar(f"merging {source}", len(files), progress) as bar:
+            waiting: list[Series] = []
+            size = 0
+            for place, path in enumerate(files):
+                bar.show(place)
+                if path.name.startswith(KEPT):
+                    done.curves += _keep(path, out / "kept" / path.name, done)
+                elif path.name.startswith("counts-"):
+                    done.counts += _keep(path, out / "campaign" / path.name, done)
+                elif (found := recall(path, read_records)) is not None:
+                    setup, engine, records, seed = found
+                    waiting.append((setup.id, setup.to_json(), engine, seed, records))
+                    size += len(records)
+                if size >= BATCH:
+                    _add(store, waiting, done)
+                    waiting, size = [], 0
+            _add(store, waiting, done)
+    if done.added:
+        store.compact(progress)
     return done
 
 
 def _stores(source: Path) -> Iterator[Path]:
     """The roots of stores in a folder: itself, or the one within."""
     for root in (source, source / "store"):
-        if any(root.glob("*/setup.json")):
+        if any(any(root.glob(pattern)) for pattern in ("setups/*.parquet", "blocks/*.parquet", "*/setup.json")):
             yield root
 
 
@@ -83,40 +98,60 @@ def _files(source: Path) -> list[Path]:
     return sorted([*source.glob("*.npz"), *kept, *source.glob("campaign/counts-*.npz")])
 
 
-def _series(source: Path) -> Iterator[Series]:
-    for root in _stores(source):
-        store = Store(root)
-        for setup_id, _ in store.setups():
-            text = (root / setup_id / "setup.json").read_text(encoding="utf-8")
-            for engine, seed in store.series(setup_id):
-                yield setup_id, text, engine, seed, store.records(setup_id, engine, seed)
-    for path in source.glob("*.npz"):
-        if not path.name.startswith((*KEPT, "counts-")) and (found := recall(path, read_records)) is not None:
-            setup, engine, records, seed = found
-            yield setup.id, setup.to_json(), engine, seed, records
+def _add_store(store: Store, source: Store, done: Merged) -> None:
+    """Bring over another store, some Setups at a time."""
+    texts = source.texts()
+    ids = sorted(texts)
+    for first in range(0, len(ids), SETUPS):
+        some = ids[first : first + SETUPS]
+        _add(store, [(key[0], texts[key[0]], *key[1:], records) for key, records in source.find(some).items()], done)
 
 
-def _add(store: Store, series: Series, done: Merged) -> None:
-    setup_id, text, engine, seed, records = series
-    about = {"setup_id": setup_id, "engine": engine, "seed": seed}
-    known = store.records(setup_id, engine, seed)
-    new = records.take(~np.isin(records.run, known.run))
+def _add(store: Store, theirs: list[Series], done: Merged) -> None:
+    """Add what is new, in one block, and compare what is known."""
+    known = store.find({series[0] for series in theirs}) if theirs else {}
+    new: list[Series] = []
+    for setup_id, text, engine, seed, records in theirs:
+        ours = known.get((setup_id, engine, seed))
+        if ours is None:
+            new.append((setup_id, text, engine, seed, records))
+            known[setup_id, engine, seed] = records.take(np.argsort(records.run))
+            continue
+        both = np.isin(records.run, ours.run)
+        if not both.all():
+            new.append((setup_id, text, engine, seed, records.take(~both)))
+            every = Records.concatenate([ours, new[-1][-1]])
+            known[setup_id, engine, seed] = every.take(np.argsort(every.run))
+        same = records.take(both)
+        differs = _differing(same, ours.take(np.searchsorted(ours.run, same.run)))
+        done.known += int(np.sum(~differs))
+        if differs.any():
+            about = {"setup_id": setup_id, "engine": engine, "seed": seed, "runs": same.run[differs].tolist()}
+            done.conflicts.append(about | {"why": "the records differ"})
+    _extend(store, new, done)
+
+
+def _extend(store: Store, new: list[Series], done: Merged) -> None:
     try:
-        if len(new):
-            store.append(setup_id, text, engine, seed, new)
-    except StoreConflict as error:  # another Setup has this id
-        done.conflicts.append(about | {"runs": records.run.tolist(), "why": str(error)})
-        return
-    done.added += len(new)
-    theirs = records.take(np.isin(records.run, known.run))
-    ours = known.take(np.searchsorted(known.run, theirs.run))
-    differs = np.zeros(len(theirs), bool)
+        if new:
+            store.extend(new)
+            done.added += sum(len(series[-1]) for series in new)
+    except StoreConflict as error:  # another Setup has the id of one of them
+        if len(new) > 1:
+            for series in new:
+                _extend(store, [series], done)
+            return
+        (setup_id, _, engine, seed, records), = new
+        about = {"setup_id": setup_id, "engine": engine, "seed": seed, "runs": records.run.tolist()}
+        done.conflicts.append(about | {"why": str(error)})
+
+
+def _differing(left: Records, right: Records) -> np.ndarray:
+    differs = np.zeros(len(left), bool)
     for name in COLUMNS:
-        left, right = getattr(theirs, name), getattr(ours, name)
-        differs |= (left != right) & ~((left != left) & (right != right))
-    done.known += int(np.sum(~differs))
-    if differs.any():
-        done.conflicts.append(about | {"runs": theirs.run[differs].tolist(), "why": "the records differ"})
+        mine, theirs = getattr(left, name), getattr(right, name)
+        differs |= (mine != theirs) & ~((mine != mine) & (theirs != theirs))
+    return differs
 
 
 TIMING = ("seconds", "began", "ended")

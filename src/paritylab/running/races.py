@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -264,8 +264,9 @@ def missing(entry: Entry, steps: int, store: RecordStore) -> tuple[Setup, Entry]
         return None
     part = _stage(entry.setup, steps)
     if store.root is not None and store.root.is_dir():
-        known = _Ledger(entry, part, store).records(part.id, entry.engine, entry.seed)
-        if np.isin(np.array(entry.runs), known.run).all():
+        ledger = _Ledger(entry, part, store)
+        known = ledger.find((part.id,), (entry.engine,), entry.seed, None).get((part.id, entry.engine, entry.seed))
+        if known is not None and np.isin(np.array(entry.runs), known.run).all():
             return None
     whole = _stage(entry.setup, next(end for end in _stage_ends(entry.setup) if end >= steps))
     return whole, replace(entry, records=_stopped(np.array(entry.runs), whole.protocol.max_steps))
@@ -298,33 +299,42 @@ class _Ledger:
         self.trained: set[int] = set()
         self.root = None if store is None else store.root
 
-    def records(self, setup_id: str, engine: str, seed: int) -> Records:
+    def find(
+        self, setup_ids: Collection[str], engines: Collection[str] | None, seed: int, runs: range | None
+    ) -> dict[tuple[str, str, int], Records]:
         """What a stage up to its step limit would give, of all runs that were trained so far or further."""
+        part, own = self._part, self._entry.setup
         if self._store is None:
-            return self._entry.records.take(~self._entry.pending)
-        limit = self._part.protocol.max_steps
-        further = [_stage(self._entry.setup, end).id for end in _stage_ends(self._entry.setup) if end > limit]
-        known = [self._store.records(each, engine, seed) for each in (self._entry.setup.id, setup_id, *further)]
-        parts = [part for each in known for part in (each.take(each.steps <= limit),
-                                                     _stopped(each.run[each.steps > limit], limit))]
-        records = Records.concatenate(parts)
-        return records.take(np.unique(records.run, return_index=True)[1])
+            known = self._entry.records.take(~self._entry.pending)
+            return {(part.id, engine, seed): known for engine in engines or (self._entry.engine,)}
+        limit = part.protocol.max_steps
+        further = [_stage(own, end).id for end in _stage_ends(own) if end > limit]
+        order = {setup_id: place for place, setup_id in enumerate(dict.fromkeys((own.id, part.id, *further)))}
+        found = self._store.find(order, engines, seed, runs)
+        series: dict[str, list[Records]] = {}
+        for setup_id, engine, _ in sorted(found, key=lambda key: order[key[0]]):
+            each = found[setup_id, engine, seed]
+            series.setdefault(engine, []).extend(
+                (each.take(each.steps <= limit), _stopped(each.run[each.steps > limit], limit)))
+        every = {engine: Records.concatenate(parts) for engine, parts in series.items()}
+        return {(part.id, engine, seed): each.take(np.unique(each.run, return_index=True)[1])
+                for engine, each in every.items()}
 
-    def engines(self, setup_id: str, seed: int) -> list[str]:
-        return [] if self._store is None else self._store.engines(setup_id, seed)
-
-    def append(self, setup_id: str, setup_json: str, engine: str, seed: int, records: Records) -> None:
-        self.trained.update(records.run.tolist())
+    def extend(self, parts: Sequence[tuple[str, str, str, int, Records]]) -> None:
         setup = self._entry.setup
-        stopped = (records.status == CENSORED) & (records.steps < setup.protocol.max_steps)
-        for which, key in ((~stopped, (setup.id, setup.to_json())), (stopped, (setup_id, setup_json))):
-            if self._store is not None and which.any():
-                self._store.append(*key, engine, seed, records.take(which))
+        kept: list[tuple[str, str, str, int, Records]] = []
+        for setup_id, text, engine, seed, records in parts:
+            self.trained.update(records.run.tolist())
+            stopped = (records.status == CENSORED) & (records.steps < setup.protocol.max_steps)
+            for which, key in ((~stopped, (setup.id, setup.to_json())), (stopped, (setup_id, text))):
+                if which.any():
+                    kept.append((*key, engine, seed, records.take(which)))
+        if self._store is not None and kept:
+            self._store.extend(kept)
 
-    def compact(self, setup_id: str, engine: str, seed: int) -> None:
+    def compact(self) -> None:
         if self._store is not None:
-            for each in {setup_id, self._entry.setup.id}:
-                self._store.compact(each, engine, seed)
+            self._store.compact()
 
 
 def _stopped(runs: np.ndarray, steps: int) -> Records:

@@ -159,10 +159,10 @@ def sampled(store: Store, share: float | None, rng: np.random.Generator) -> Iter
 
 def _stored(store: Store, ids: Sequence[str]) -> Iterator[tuple[str, str, int, Records]]:
     """All records of these Setups, by engine and seed."""
-    for setup_id in map(str, ids):
-        for engine, seed in store.series(setup_id):
-            if len(records := store.records(setup_id, engine, seed)):
-                yield setup_id, engine, seed, records
+    places = {str(setup_id): place for place, setup_id in enumerate(ids)}
+    found = store.find(places)
+    for key in sorted(found, key=lambda key: (places[key[0]], *key[1:])):
+        yield *key, found[key]
 
 
 def _lot(setup_id: str, text: str, engine: str, seed: int, records: Records) -> Lot | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from paritylab.progress import Bar, duration
 from paritylab.running import crews
 from paritylab.running.cost import RATE, step_flops
 from paritylab.running.interfaces import RecordStore, Trainer, check_store
+from paritylab.running.results import Results
 from paritylab.setups.problems import AnyProblem
 from paritylab.setups.setup import Learner, Protocol, Setup
 from paritylab.storage.records import SOLVED, Records
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 FLUSH_SECONDS = 2.0
 FLUSH_RECORDS = 100_000
+FLUSHES = 64
+"""After so many the store is compacted: it never has many more blocks."""
 LONG_SECONDS = 60.0
 RUN_BYTES = 265
 """What a run takes at the peak of a sweep; 82 of them are its Record, and stay (docs/explanation/reliability.md)."""
@@ -85,7 +88,7 @@ class Result:
 
     def to_frame(self) -> DataFrame:
         """The Records as a Polars frame, one row for each run; ``t_c`` is null where a run was not solved."""
-        from paritylab.storage.store import to_frame
+        from paritylab.storage.gathered import to_frame
 
         return to_frame(self.records)
 
@@ -114,11 +117,10 @@ class _Collector:
         self.parts.append(records)
         self.pending.append(records)
 
-    def flush(self, store: RecordStore | None) -> None:
-        if store is not None and self.pending:
-            setup = self.job.setup
-            store.append(setup.id, setup.to_json(), self.label, self.job.seed, Records.concatenate(self.pending))
-        self.pending.clear()
+    def waiting(self) -> tuple[str, str, str, int, Records]:
+        """What is to be stored."""
+        setup = self.job.setup
+        return setup.id, setup.to_json(), self.label, self.job.seed, Records.concatenate(self.pending)
 
 
 @fingerprints.moment()
@@ -132,11 +134,12 @@ def sweep(
     store: RecordStore | None = None,
     progress: bool | None = None,
     any_engine: bool = False,
-) -> list[Result]:
+) -> Results:
     """Measure several Setups; those with one program (say, a grid of learning rates) train together.
 
     Args:
-        setups: what to measure; Results come back in this order.
+        setups: what to measure, such as ``pl.grid(...)``; Results come back in this order, and ``to_frame()`` is a
+            table of them.
         runs: how many runs of each, or their numbers.
         seed: the root of all random numbers.
         engine: ``auto``, ``jax``, ``lanes`` or ``warps``.
@@ -154,11 +157,16 @@ def sweep(
     trainer = crews.trainer()
     chosen = trainer.choices(setups, engine)
     labels = [label for _, label in chosen]
-    known = [_stored(store, setup, name, seed, numbers) for setup, name in zip(setups, labels, strict=True)]
-    if store is not None and any_engine:
-        for i, setup in enumerate(setups):
-            labels[i], known[i] = _completest(store, setup, seed, numbers, labels[i], known[i])
-    missing = [np.setdiff1d(numbers, have.run) for have in known]
+    known = [Records.empty()] * len(setups)
+    if store is not None and setups:
+        found = store.find({setup.id for setup in setups}, None if any_engine else set(labels), seed, wanted)
+        known = [found.get((setup.id, label, seed), have)
+                 for setup, label, have in zip(setups, labels, known, strict=True)]
+        if any_engine:
+            labels = _completest(found, setups, labels, seed, len(numbers))
+            known = [found.get((setup.id, label, seed), have)
+                     for setup, label, have in zip(setups, labels, known, strict=True)]
+    missing = [numbers[:0] if len(have) == len(numbers) else np.setdiff1d(numbers, have.run) for have in known]
     failures = _failures(setups, missing)
     if len(setups) == 1 and failures[0]:
         raise CellFailed(failures[0])
@@ -182,15 +190,14 @@ def sweep(
             members = {i: work[i] for i in group}
             _train(members, trainer, chosen[group[0]][0], threads, store, counter)
     seconds = time.perf_counter() - start
-    if store is not None:
-        for each in work:
-            store.compact(each.job.setup.id, each.label, seed)
-    results: list[Result] = []
+    if store is not None and any(each.parts for each in work):
+        store.compact()
+    results = Results()
     for each, have in zip(work, known, strict=True):
         if each.failure is not None and len(work) > 1:
             warnings.warn(each.failure, CellFailed, stacklevel=2)
-        records = Records.concatenate([have, *each.parts])
-        results.append(Result(each.job.setup, each.label, seed, records.ordered(), seconds, len(have), each.failure))
+        records = Records.concatenate([have, *each.parts]).ordered() if each.parts else have  # the store sorts
+        results.append(Result(each.job.setup, each.label, seed, records, seconds, len(have), each.failure))
     if len(results) == 1 and results[0].failure:
         raise CellFailed(results[0].failure)
     return results
@@ -279,21 +286,19 @@ def _told(job: engines.Job, engine: str, runs: range) -> dict[str, Any]:
             "first": min(runs[:1], default=0), "runs": len(runs), "known": len(runs) - len(job.runs)}
 
 
-def _stored(store: RecordStore | None, setup: Setup, engine: str, seed: int, numbers: np.ndarray) -> Records:
-    if store is None:
-        return Records.empty()
-    records = store.records(setup.id, engine, seed)
-    return records.take(np.isin(records.run, numbers))
-
-
 def _completest(
-    store: RecordStore, setup: Setup, seed: int, numbers: np.ndarray, label: str, have: Records
-) -> tuple[str, Records]:
-    """The label and Records of an engine that has done all the runs, if there is one."""
-    for other in store.engines(setup.id, seed):
-        if len(have) < len(numbers) == len(records := _stored(store, setup, other, seed, numbers)):
-            return other, records
-    return label, have
+    found: Mapping[tuple[str, str, int], Records], setups: Sequence[Setup], labels: Sequence[str], seed: int, runs: int
+) -> list[str]:
+    """The labels of engines that have done all the runs, where there are any."""
+    others: dict[str, list[str]] = {}
+    for setup_id, engine, _ in found:
+        others.setdefault(setup_id, []).append(engine)
+    best: list[str] = []
+    for setup, label in zip(setups, labels, strict=True):
+        engines = [label, *sorted(others.get(setup.id, ()))]
+        done = (each for each in engines if len(found.get((setup.id, each, seed), ())) == runs)
+        best.append(next(done, label))
+    return best
 
 
 def _groups(jobs: Sequence[engines.Job], chosen: Sequence[str], here: bool) -> Iterable[list[int]]:
@@ -337,7 +342,15 @@ def _train(
     counter: _Counter,
 ) -> None:
     """Train one group; its Records reach the store every few seconds, and whatever happens at the end."""
-    flushed, waiting, positions = time.perf_counter(), 0, list(work)
+    flushed, waiting, positions, flushes = time.perf_counter(), 0, list(work), 0
+
+    def flush() -> None:
+        pending = [each for each in work.values() if each.pending]
+        if store is not None and pending:
+            store.extend([each.waiting() for each in pending])
+        for each in pending:
+            each.pending.clear()
+
     try:
         for ended in trainer.attempt([each.job for each in work.values()], engine, threads):
             for index, records in ended:
@@ -348,10 +361,10 @@ def _train(
             now = time.perf_counter()
             counter.show(now)
             if now - flushed > FLUSH_SECONDS or waiting > FLUSH_RECORDS:
-                for each in work.values():
-                    each.flush(store)
+                flush()
                 counter.announcement.tell()
-                flushed, waiting = now, 0
+                flushed, waiting, flushes = now, 0, flushes + 1
+                if store is not None and flushes % FLUSHES == 0:
+                    store.compact()
     finally:
-        for each in work.values():
-            each.flush(store)
+        flush()

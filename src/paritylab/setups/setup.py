@@ -16,7 +16,7 @@ from typing import Any
 from paritylab.errors import InvalidInput, flag, real, require, single, unknown, whole
 from paritylab.functions import fingerprints, reachable, tracing
 from paritylab.functions.finding import Offered
-from paritylab.setups import checks, networks, optimisers, problems
+from paritylab.setups import checks, networks, optimisers, plain, problems
 from paritylab.setups.inits import Init, InitLike, init, rebuilt
 from paritylab.setups.losses import Loss, LossLike, loss
 from paritylab.setups.networks.activations import Activation
@@ -147,7 +147,7 @@ class Setup:
     @functools.cached_property
     def functions(self) -> list[str]:
         """The names of the user's own functions in this Setup."""
-        return sorted({fingerprints.name(each) for each in users(self)})
+        return [] if self._plain is not None else sorted({fingerprints.name(each) for each in users(self)})
 
     def now(self) -> Setup:
         """The same Setup with the fingerprints that its functions have now."""
@@ -204,16 +204,19 @@ class Setup:
         return self._json
 
     @functools.cached_property
-    def _json(self) -> str:
-        document = {"conventions": CONVENTIONS, **encode(self)}
-        return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    def _plain(self) -> str | None:
+        """The Setup in JSON without its conventions, if nothing of the user's is in it."""
+        return plain.text(self, NAMES)
 
     @functools.cached_property
-    def _hash(self) -> int:
-        return hash(self._json)
+    def _json(self) -> str:
+        if plain_text := self._plain:
+            return f'{{"conventions":{CONVENTIONS},{plain_text[1:]}'
+        whole = {"conventions": CONVENTIONS, **encode(self)}
+        return json.dumps(whole, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     def __hash__(self) -> int:
-        return self._hash
+        return hash(self._json)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Setup) and self._json == other._json

@@ -37,6 +37,10 @@ def paper(site: Site, paper: Paper, cards: list[Card]) -> None:
     site.page(f"{paper.id}.html", "paper", paper.id, paper=paper, cards=cards, counts=content.counts(cards))
 
 
+MOST_ROWS = 1000
+"""Of sweeps that the page lists."""
+
+
 def results(site: Site, cards: list[Card], out: Path) -> None:
     """What is under ``out``: claims tried, figures, sweeps."""
     own = [card for card in cards if card.found and card.found["source"] == "local"]
@@ -44,8 +48,9 @@ def results(site: Site, cards: list[Card], out: Path) -> None:
     figures = sorted(path for path in out.glob("*.svg") if path.is_file() and path.resolve().is_relative_to(here))
     for path in figures:
         site.files[f"figures/{path.name}"] = path.read_bytes()
+    rows = summaries(out)
     site.page("results.html", "results", "Your results", own=own, figures=[path.name for path in figures],
-              rows=summaries(out), told=percentile)
+              rows=rows[:MOST_ROWS], more=max(0, len(rows) - MOST_ROWS), told=percentile)
 
 
 def watched(site: Site) -> None:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paritylab.errors import InvalidInput
 from paritylab.setups.words import network_in_words
-from paritylab.storage import stages, status
+from paritylab.storage import status
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from paritylab.storage.gathered import Key
+    from paritylab.storage.store import Store
+
+COLUMNS = ("setup_id", "n", "k", "network", "batch", "lr", "engine", "seed", "runs", "solved", "censored", "diverged",
+           "solved_fraction", "p10", "p10_low", "p10_high", "median", "median_low", "median_high", "p90", "p90_low",
+           "p90_high", "fastest")
+
+
+NUMBERS = ("runs", "solved", "censored", "diverged")
 
 
 def summaries(out: Path) -> list[dict[str, Any]]:
@@ -18,29 +30,24 @@ def summaries(out: Path) -> list[dict[str, Any]]:
     root = out / "store"
     if not root.is_dir():
         return []
+    from paritylab.statistics import results
     from paritylab.storage.store import Store
 
-    store, rows = Store(root), []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for each in stages.series(store, [told for told in store.setups() if told[1].get("type") == "setup"]):
-            with contextlib.suppress(KeyError, TypeError, AttributeError):  # not a Setup of this version
-                rows.append(row(each))
+        store = Store(root)
+        table = results.answer(store)
+        table = table.with_columns(results.networks_in_words(store, table).alias("network"))
     order = ("n", "k", "network", "batch", "lr", "engine", "seed", "setup_id")
-    return sorted(rows, key=lambda each: [str(each[name]).rjust(24) for name in order])
+    return plain(table.select(*COLUMNS).sort(*order))
 
 
-def row(each: stages.Series) -> dict[str, Any]:
-    """A Setup in a few words, and what its records say."""
-    from paritylab import statistics
+def plain(table: pl.DataFrame) -> list[dict[str, Any]]:
+    """Rows as JSON values: what is not reached, or not defined, is None."""
+    import polars as pl
+    import polars.selectors as cs
 
-    learner, problem = each.setup["learner"], each.setup["problem"]
-    return {
-        "setup_id": each.setup_id, "n": problem.get("n"), "k": problem.get("k"),
-        "network": network_in_words(learner["network"]), "batch": learner.get("batch"),
-        "lr": learner.get("optimiser", {}).get("lr"), "engine": each.engine, "seed": each.seed,
-        **statistics.summary(each.records).to_dict(),
-    }
+    return table.with_columns(pl.when(cs.float().is_finite()).then(cs.float())).to_dicts()
 
 
 def going_on(out: Path) -> dict[str, list[Any]]:
@@ -58,18 +65,39 @@ def going_on(out: Path) -> dict[str, list[Any]]:
     return {"sweeps": found, "notes": seen.notes}
 
 
+def _known(store: Store, jobs: list[dict[str, Any]], first: int, runs: int) -> dict[Key, dict[str, Any]]:
+    """What the stored records of jobs with these runs say so far."""
+    from paritylab.statistics.tables import summaries as summarised
+    from paritylab.storage.gathered import Wanted
+
+    mine = [job for job in jobs if (job["first"], job["runs"]) == (first, runs)]
+    ids, engines = ({job[name] for job in mine} for name in ("setup_id", "engine"))
+    wanted = Wanted(ids, engines, None, range(first, first + runs))
+    return {(row["setup_id"], row["engine"], row["seed"]): row for row in plain(summarised(store.gather(wanted)))}
+
+
+def _in_words(job: dict[str, Any]) -> dict[str, Any]:
+    learner, problem = job["setup"]["learner"], job["setup"]["problem"]
+    return {
+        "setup_id": job["setup_id"], "n": problem.get("n"), "k": problem.get("k"),
+        "network": network_in_words(learner["network"]), "batch": learner.get("batch"),
+        "lr": learner.get("optimiser", {}).get("lr"), "engine": job["engine"], "seed": job["seed"],
+    }
+
+
 def _told(root: Path, sweep: dict[str, Any]) -> dict[str, Any]:
     from paritylab.storage.store import Store
 
     store, jobs = Store(root), []
+    ranges = {(job["first"], job["runs"]) for job in sweep["jobs"]}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for job in sweep["jobs"]:
-            asked = range(job["first"], job["first"] + job["runs"])
-            key = job["setup_id"], job["engine"], job["seed"]
-            known = row(stages.Series(key[0], job["setup"], *key[1:], store.records(*key, asked)))
-            done = max(known["runs"], job["known"] + job["ended"])  # a race keeps some under another Setup
-            jobs.append(known | {"state": job["state"], "done": done, "wanted": job["runs"]})
+        known = {each: _known(store, sweep["jobs"], *each) for each in ranges}
+    for job in sweep["jobs"]:
+        key = job["setup_id"], job["engine"], job["seed"]
+        said = known[job["first"], job["runs"]].get(key) or dict.fromkeys(COLUMNS) | dict.fromkeys(NUMBERS, 0)
+        done = max(said["runs"], job["known"] + job["ended"])  # a race keeps some under another Setup
+        jobs.append(said | _in_words(job) | {"state": job["state"], "done": done, "wanted": job["runs"]})
     ended = sum(job["ended"] for job in sweep["jobs"])
     left = max(0, sum(job["runs"] - job["known"] - job["ended"] for job in sweep["jobs"]))
     guess = ended and sweep["quiet_since"] is None

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path, PurePosixPath
@@ -53,6 +53,7 @@ class Watcher:
         self.files: Mapping[str, bytes] = {}
         self._lock = threading.Lock()
         self._built = ""
+        self._stored: list[str] = []
 
     def refresh(self) -> str:
         """Build if there is something new; a name for what was built."""
@@ -72,17 +73,15 @@ class Watcher:
 
     def _state(self) -> str:
         """Changes with every claim tried, and when a sweep ends: records of one that goes on do not count."""
-        heard = [sweep for sweep in status.sweeps(self.out / "store") if sweep["quiet_since"] is None]
-        busy = {job["setup_id"] for sweep in heard for job in sweep["jobs"]}
-        patterns = ("claims/*/*/result.json", "*.svg", "store/*/*.parquet")
-        names = [name for pattern in patterns for name in glob.glob(pattern, root_dir=self.out)]
-        listed = "\n".join(_stamps(self.out / name for name in sorted(names) if Path(name).parent.name not in busy))
+        if all(sweep["quiet_since"] is not None for sweep in status.sweeps(self.out / "store")):
+            self._stored = list(_stamps(self.out, "store/*/*.parquet"))
+        listed = "\n".join([*_stamps(self.out, "claims/*/*/result.json", "*.svg"), *self._stored])
         return hashlib.sha256(listed.encode()).hexdigest()[:16]
 
 
-def _stamps(paths: Iterable[Path]) -> Iterator[str]:
+def _stamps(out: Path, *patterns: str) -> Iterator[str]:
     """Files and when they were last written; those that vanish meanwhile are left out."""
-    for path in paths:
+    for path in sorted(out / name for pattern in patterns for name in glob.glob(pattern, root_dir=out)):
         with contextlib.suppress(FileNotFoundError):
             yield f"{path} {path.stat().st_mtime_ns}"
 

@@ -6,12 +6,13 @@ differ they are read off the curve of the fraction unsolved, see :mod:`paritylab
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.stats  # pyright: ignore[reportMissingTypeStubs]
+import scipy.special  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import ArrayLike
 
 from paritylab.errors import require
@@ -20,7 +21,7 @@ from paritylab.statistics.risk import Interval as Interval
 from paritylab.statistics.risk import horizons_differ, risk
 from paritylab.storage.records import SOLVED
 
-stats: Any = scipy.stats  # SciPy has no types
+special: Any = scipy.special  # SciPy has no types; scipy.stats takes longer to import than a store to read
 
 
 def percentile(t_c: ArrayLike, status: ArrayLike, q: float, steps: ArrayLike | None = None) -> float:
@@ -109,13 +110,23 @@ def percentile_of(times: Floats, runs: int, q: float) -> float:
 
 
 def percentile_interval_of(times: Floats, runs: int, q: float, level: float) -> Interval:
-    tail = tail_of(level)
-    fewest, most = stats.binom.ppf([tail, 1 - tail], runs, q / 100)
-    first, last = int(fewest), int(most) + 1
+    first, last = ranks(runs, q, level)
     low = float(time_at(times, first - 1)) if first > 0 else 0.0
     high = float(time_at(times, last - 1)) if last <= runs else math.inf
     # With few runs and an extreme q the interpolated percentile can lie beyond the bounding order statistic.
     return holding(percentile_of(times, runs, q), (low, high))
+
+
+def ranks(runs: int, q: float, level: float) -> tuple[int, int]:
+    """Between which order statistics the true percentile lies: the quantiles of how many of the runs are below it.
+
+    >>> ranks(100, 50, 0.95)
+    (40, 61)
+    """
+    tail = tail_of(level)
+    first, last = (bisect.bisect_left(range(runs + 1), chance, hi=runs, key=lambda k: special.bdtr(k, runs, q / 100))
+                   for chance in (tail, 1 - tail))
+    return first, last + 1
 
 
 def holding(value: float, interval: Interval) -> Interval:

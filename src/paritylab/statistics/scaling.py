@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,6 @@ from paritylab.statistics.percentiles import (
     order,
     percentile,
     position,
-    stats,
     tail_of,
     time_at,
 )
@@ -79,6 +78,9 @@ def power_law_fit(x: ArrayLike, y: ArrayLike, level: float = 0.95) -> ScalingFit
     ('3.0 x^2.00', True)
     """
     abscissa, ordinate = _checked_points(x, y)
+    import scipy.stats  # pyright: ignore[reportMissingTypeStubs]
+
+    stats: Any = scipy.stats  # SciPy has no types
     quantile = stats.t.ppf(1 - tail_of(level), len(abscissa) - 2)
 
     def fit(form: Literal["power", "exponential"]) -> Law:

@@ -44,11 +44,14 @@ def write_atomically(path: Path, data: bytes) -> None:
     sync_directory(path.parent)
 
 
-def remove_stale(written: Path) -> None:
-    """Delete what killed processes left beside a file that was written just now: its time counts, not the clock."""
+def remove_stale(written: Path, folder: Path | None = None) -> None:
+    """Delete what killed processes left beside a file that was written just now: its time counts, not the clock.
+
+    ``folder`` is another one of the same disk.
+    """
     with contextlib.suppress(OSError):  # another process was quicker, or it cannot be deleted: no harm
         now = written.stat().st_mtime
-        for path in written.parent.glob(".*.tmp"):
+        for path in (folder or written.parent).glob(".*.tmp"):
             if now - path.stat().st_mtime > STALE_SECONDS:
                 path.unlink()
 

@@ -43,6 +43,13 @@ class Records:
         return cls(*(np.empty(0) for _ in COLUMNS))
 
     @classmethod
+    def of_arrays(cls, columns: Sequence[np.ndarray]) -> Records:
+        """The same of arrays that are as they should be: what takes 5 µs otherwise takes one."""
+        made = object.__new__(cls)
+        made.__dict__.update(zip(COLUMNS, columns, strict=True))
+        return made
+
+    @classmethod
     def concatenate(cls, parts: Sequence[Records]) -> Records:
         parts = [part for part in parts if len(part)]
         if len(parts) < 2:

@@ -6,64 +6,76 @@ same Setup with a lower step limit. Each alone would be a choice of fast or of s
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
+from paritylab.storage.gathered import KEY, Gathered, Key, as_arrays, to_frame
 from paritylab.storage.records import CENSORED, SOLVED, Records
-
-if TYPE_CHECKING:
-    from paritylab.storage.store import Store
 
 
 @dataclass(frozen=True)
-class Series:
-    """The runs of one Setup, engine and seed, as far as a store can tell how they went."""
+class _Series:
+    """The runs of one Setup, engine and seed, with what of its Protocol decides when they stop."""
 
-    setup_id: str
-    setup: dict[str, Any]
-    engine: str
-    seed: int
+    place: int
+    max_steps: int
+    eval_every: int
     records: Records
 
 
-def series(
-    store: Store,
-    setups: Iterable[tuple[str, dict[str, Any]]],
-    asked: Callable[[str, dict[str, Any]], bool] = lambda setup_id, setup: True,
-) -> Iterator[Series]:
-    """Every engine and seed with records of the Setups ``asked`` for, completed by what stages of a race left."""
-    families: dict[str, list[tuple[str, dict[str, Any]]]] = {}
-    for setup_id, setup in setups:
-        families.setdefault(_family(setup), []).append((setup_id, setup))
-    for members in families.values():
-        if not any(asked(*member) for member in members):
-            continue
-        keys = {key for setup_id, _ in members for key in store.series(setup_id)}
-        for engine, seed in sorted(keys):
-            held = [Series(*member, engine, seed, store.records(member[0], engine, seed)) for member in members]
-            held = [each for each in held if len(each.records)]
-            for each in (each for each in held if asked(each.setup_id, each.setup)):
-                yield Series(each.setup_id, each.setup, engine, seed, _completed(each, held))
+def members(setups: pl.DataFrame, setup_ids: pl.Series) -> pl.Series:
+    """These Setups and those that differ from them in their step limits alone."""
+    families = setups.filter(pl.col("setup_id").is_in(setup_ids.implode()))["family"]
+    return setups.filter(pl.col("family").is_in(families.unique().implode()))["setup_id"]
 
 
-def _family(setup: dict[str, Any]) -> str:
-    """What Setups share that differ in nothing but their step limits."""
-    protocol = setup.get("protocol")
-    free = {"protocol": protocol | {"max_steps": None}} if isinstance(protocol, dict) else {}
-    return json.dumps(setup | free, sort_keys=True)
+def completed(found: Gathered, setups: pl.DataFrame) -> Gathered:
+    """Every series with what stages of a race left of it; ``setups`` says what Setups are of one family.
+
+    Its columns are setup_id, family, max_steps and eval_every.
+    """
+    about = found.series.with_row_index("place").join(setups, on="setup_id", how="left", maintain_order="left")
+    together = about.filter(
+        pl.len().over("family", "engine", "seed") > 1, pl.col("max_steps", "eval_every", "family").is_not_null()
+    )
+    if not together.height:
+        return found
+    columns = as_arrays(found.records)
+    ends = found.ends
+    starts = ends - found.series["count"].to_numpy()
+    # A race leaves nothing but stopped runs under its stages: where none of a family has such, nothing is missing.
+    still = np.logical_and.reduceat(columns[1] == CENSORED, starts)
+    raced = together.with_columns(still=still[together["place"].to_numpy()]).filter(
+        pl.col("still").any().over("family", "engine", "seed")
+    )
+    changed: dict[int, Records] = {}
+    for group in raced.partition_by("family", "engine", "seed"):
+        held = [_Series(place, most, every, Records.of_arrays([each[starts[place] : ends[place]] for each in columns]))
+                for place, most, every in group.select("place", "max_steps", "eval_every").iter_rows()]
+        changed |= {own.place: _completed(own, held) for own in held}
+    return _replaced(found, changed)
 
 
-def _completed(own: Series, held: list[Series]) -> Records:
+def _replaced(found: Gathered, changed: dict[int, Records]) -> Gathered:
+    """The same with other records of some series."""
+    if not changed:
+        return found
+    kept = found.series.with_row_index("place").filter(~pl.col("place").is_in(list(changed)))
+    mask = np.isin(found.places(), list(changed), invert=True)
+    keys: list[Key] = [found.series.select(*KEY).row(place) for place in changed]
+    rows = pl.DataFrame([(*key, len(records)) for key, records in zip(keys, changed.values(), strict=True)],
+                        schema=found.series.schema, orient="row")
+    return Gathered(pl.concat([kept.drop("place"), rows]), pl.concat(
+        [found.records.filter(mask), to_frame(Records.concatenate(list(changed.values())))]))
+
+
+def _completed(own: _Series, held: list[_Series]) -> Records:
     """The records of a series, and those of others of its family that a race may have kept apart from them.
 
     A race leaves nothing but stopped runs under its stages, and those are missing from its other runs.
     """
-    if len(held) == 1:
-        return own.records
     others = [each for each in held if each is not own and (_stopped(own) or _stopped(each))]
     parts = [own.records, *(_seen_by(own, each) for each in others)]
     records = Records.concatenate(parts)
@@ -73,14 +85,13 @@ def _completed(own: Series, held: list[Series]) -> Records:
     return records.take(order[np.unique(records.run[order], return_index=True)[1]])
 
 
-def _stopped(each: Series) -> bool:
+def _stopped(each: _Series) -> bool:
     return bool(np.all(each.records.status == CENSORED))
 
 
-def _seen_by(own: Series, other: Series) -> Records:
+def _seen_by(own: _Series, other: _Series) -> Records:
     """What the records of another step limit would have been under this one, as far as they tell."""
-    most, limit = (each.setup["protocol"]["max_steps"] for each in (own, other))
-    every, records = own.setup["protocol"]["eval_every"], other.records
+    most, limit, every, records = own.max_steps, other.max_steps, own.eval_every, other.records
     # A check at a step limit that is no multiple of eval_every is one that other limits do not have.
     beyond = records.steps > most
     unknown = beyond | ((records.status == SOLVED) & (records.steps == limit) & (limit % every > 0))

@@ -54,7 +54,7 @@ class Announcement:
         self._jobs = [_Job(_beginning({"known": 0, **job})) for job in jobs]
         self._next = -math.inf
         self._absent = [] if root is None else [folder for folder in (root, *root.parents) if not folder.exists()]
-        self._over = threading.Event()
+        self._over, self._next = threading.Event(), 0.0
         self._heart = threading.Thread(target=self._beat, daemon=True)
 
     def __enter__(self) -> Announcement:

@@ -1,85 +1,53 @@
 """The Store: Records on disk, kept for good.
 
 ```
-<root>/<setup id>/setup.json                                        the Setup, as canonical JSON
-<root>/<setup id>/<engine>-<seed>-<first run>-<digest>.parquet      a block of Records
+<root>/setups/<how many>-<digest>.parquet                                Setups, as JSON, with their parameters
+<root>/blocks/<setup id>-<engine>-<seed>-<first run>-<digest>.parquet    a block of Records of one series
+<root>/blocks/many-<rows>-<digest>.parquet                               a block of Records of several
 ```
 
-A block is written once, completely (to a temporary file that is then renamed), and never changed. Its name
-carries a digest of its bytes that every read verifies: Parquet readers, Polars among them, do not notice
-flipped bits. A block that cannot be trusted is reported as a :class:`StoreWarning` and left alone, and its
-runs count as absent.
+A file is written once, completely (to a temporary file that is then renamed), and never changed. Its name carries a
+digest of its bytes that every read verifies: Parquet readers, Polars among them, do not notice flipped bits. A file
+that cannot be trusted is reported as a :class:`StoreWarning` and left alone, and its runs count as absent. What it
+costs to write, to find and to read depends on records and bytes, not on how many Setups they belong to
+(docs/explanation/store.md).
 """
 
 from __future__ import annotations
 
-import functools
-import hashlib
-import io
 import json
 import os
-import re
 import warnings
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from importlib import metadata
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from polars.io.plugins import register_io_source
 
 from paritylab.errors import InvalidInput, require
-from paritylab.storage.files import remove_stale, sync_directory, write_atomically
-from paritylab.storage.records import SOLVED, STATUSES, Records
+from paritylab.progress import Bar
+from paritylab.storage import blocks
+from paritylab.storage.blocks import Block, origin, origin_id, series_of
+from paritylab.storage.catalogue import Catalogue, tabulated
+from paritylab.storage.files import remove_stale
+from paritylab.storage.gathered import KEY, RECORD, Differ, Gathered, Key, Wanted, as_arrays, merged
+from paritylab.storage.gathered import to_frame as to_frame
+from paritylab.storage.legacy import Legacy
+from paritylab.storage.records import Records
+from paritylab.storage.shelf import SMALL, File, Shelf, StoreConflict, explained, lineage, tidied
+from paritylab.storage.shelf import StoreError as StoreError
 
-FORMAT = 1
-SCHEMA = pl.Schema(
-    {
-        "run": pl.Int64(),
-        "status": pl.Enum(STATUSES),
-        "t_c": pl.Int64(),
-        "steps": pl.Int64(),
-        "accuracy": pl.Float32(),
-        "loss": pl.Float32(),
-    }
-)
-KEY = pl.Schema({"setup_id": pl.String(), "engine": pl.String(), "seed": pl.Int64()})
-
-_ID = re.compile(r"[\w-]+", re.ASCII)
-_ENGINE = re.compile(r"\w+", re.ASCII)
-_NAME = re.compile(
-    r"(?P<engine>\w+)-(?P<seed>\d+)-(?P<first>\d+)-(?P<digest>[0-9a-f]{32})\.parquet", re.ASCII
-)
-
-
-class StoreError(InvalidInput):
-    """The store cannot be used. The message is one line: what failed and where."""
-
-
-class StoreConflict(StoreError):
-    """Two files of the store contradict each other."""
+ALL = Wanted()
+FOLDERS = frozenset({"blocks", "setups"})
+Series = tuple[str, str, str, int, Records]
+"""A Setup's id and JSON, an engine, a seed, and Records."""
 
 
 class StoreWarning(UserWarning):
     """A file of the store is not used: damaged, foreign or newer than this version."""
-
-
-@dataclass(frozen=True)
-class _Block:
-    """What the name of a block says about it."""
-
-    path: Path
-    engine: str
-    seed: int
-    first: int
-    digest: str
-
-    @property
-    def setup_id(self) -> str:
-        return self.path.parent.name
 
 
 class Store:
@@ -88,169 +56,243 @@ class Store:
     >>> import tempfile
     >>> store = Store(tempfile.mkdtemp())
     >>> block = Records([0, 1], [0, 1], [120, -1], [120, 500], [1.0, 0.5], [0.0, 1.0])
-    >>> path = store.append("4f2a", '{"n": 30}', "jax", 0, block)
+    >>> path = store.append("4f2a", '{"problem": {"n": 30}}', "jax", 0, block)
     >>> store.records("4f2a", "jax", 0).t_c
     array([120,  -1])
-    >>> list(store.setups())
-    [('4f2a', {'n': 30})]
+    >>> store.frame().select("setup_id", "n", "run", "t_c").collect().rows()
+    [('4f2a', 30, 0, 120), ('4f2a', 30, 1, None)]
     """
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = Path(root)
         self._reported: set[Path] = set()
-        with _explained("read", self.root):
+        with explained("read", self.root):
             if self.root.exists() and not self.root.is_dir():
                 raise StoreError(f"the store {self.root} is not a directory")
+        self._blocks = Shelf(self.root / "blocks", blocks.NAME, self._report)
+        self._setups = Catalogue(self.root / "setups", self._report)
+        self._old = Legacy(self.root, FOLDERS, self._report)
+
+    # --- writing --------------------------------------------------------------------------------------------------
 
     def append(self, setup_id: str, setup_json: str, engine: str, seed: int, records: Records) -> Path:
         """Write a block of Records and return its path; when this returns, the block is on disk.
 
         Appending the same block again changes nothing.
         """
-        directory = self._directory(setup_id)
-        require(_ENGINE.fullmatch(engine) is not None, f"{engine!r} cannot name an engine in a store")
-        require(0 <= seed < 2**63, f"a seed in a store must be at least 0 and below 2^63, not {seed}")
-        require(len(records) > 0, "there are no records to store")
-        frame = to_frame(records)
-        with _explained("write to", directory):
-            _make_directory(directory)
-            self._keep_setup(directory / "setup.json", setup_json.encode())
-            written = _write_block(directory, engine, seed, frame)
-        remove_stale(written)
+        return self.extend([(setup_id, setup_json, engine, seed, records)])
+
+    def extend(self, parts: Iterable[Series]) -> Path:
+        """The same with Records of several Setups, engines and seeds: one block, for the price of one."""
+        parts = list(parts)
+        for setup_id, _, engine, seed, records in parts:
+            require(blocks.ID.fullmatch(setup_id) is not None and setup_id not in FOLDERS,
+                    f"{setup_id!r} cannot be the id of a Setup")
+            require(blocks.ENGINE.fullmatch(engine) is not None, f"{engine!r} cannot name an engine in a store")
+            require(0 <= seed < 2**63, f"a seed in a store must be at least 0 and below 2^63, not {seed}")
+            require(len(records) > 0, "there are no records to store")
+        require(len(parts) > 0, "there are no records to store")
+        frame = to_frame(Records.concatenate([part[-1] for part in parts]))
+        rows = pl.DataFrame([(part[0], part[2], part[3], len(part[4])) for part in parts], orient="row",
+                            schema=KEY | {"count": pl.Int64()})
+        made = origin_id(origin())
+        try:
+            block = merged([Gathered(rows, frame.with_columns(origin=pl.lit(made)))])
+        except Differ as error:
+            raise InvalidInput(f"run {error.run} of {error.key[0]} has two different records") from error
+        texts = {part[0]: part[1] for part in parts}
+        with explained("write to", self.root):
+            self._keep(texts)
+            written = self._blocks.write(*blocks.to_bytes(block, {made: origin()}))
+        remove_stale(written, self._setups.shelf.folder)
         return written
+
+    def _keep(self, texts: dict[str, str]) -> None:
+        """See that the catalogue has these Setups."""
+        for setup_id in self._old.ids():
+            if setup_id in texts and (text := self._old.text(setup_id)) is not None and text != texts[setup_id]:
+                raise StoreConflict(f"the Setup {setup_id} in {self.root} differs from the one to be added")
+        self._setups.keep(texts)
+
+    def compact(self, progress: bool | None = None) -> list[Path]:
+        """Merge small blocks into larger ones, and bring over what an earlier version wrote; return what was written.
+
+        Old files are deleted once the new ones are on disk. A process killed in between leaves runs in two blocks,
+        which is harmless. Blocks that cannot be read, or contradict each other, stay where they are, and so do all
+        where the store cannot be written: nothing is lost by that, and it is said.
+        """
+        written: list[Path] = []
+        try:
+            written += self._bring_over(progress)
+            while self._setups.tidy():
+                pass
+            apart: set[str] = set()
+            while some := self._untidy(apart):
+                written += self._merge(some, apart)
+        except OSError as error:
+            self._report(self.root, f"cannot be compacted: {error.strerror or error}", "its records are safe, but")
+        return [path for path in written if path.exists()]
+
+    def _untidy(self, apart: set[str]) -> list[File]:
+        """Blocks that should become one. Those of a series with many records are not mixed with others, so that its
+        records, and those of others, are found by name."""
+        files = [file for file in self._blocks.files() if file.name not in apart]
+        sizes: dict[Key | None, int] = {}
+        for file in files:
+            sizes[series_of(file)] = sizes.get(series_of(file), 0) + file.size
+        families: dict[Key | None, list[File]] = {}
+        for file in files:
+            key = series_of(file)
+            families.setdefault(key if sizes[key] >= SMALL else None, []).append(file)
+        return next((some for family in families.values() if (some := tidied(family))), [])
+
+    def _merge(self, files: Sequence[File], apart: set[str]) -> list[Path]:
+        """One block in the place of several; those that cannot be merged are put ``apart``."""
+        try:
+            loaded = [(file, self._blocks.load(file, blocks.parse)) for file in files]
+        except FileNotFoundError:
+            return []  # another process was quicker
+        apart.update(file.name for file, block in loaded if block is None)
+        read = [(file, block) for file, block in loaded if block is not None]
+        if len(read) < 2:
+            apart.update(file.name for file in files)
+            return []
+        parts = [(file.path, block.gather(Wanted(), "origin")) for file, block in read]
+        try:
+            whole = merged([part for _, part in parts])
+        except Differ as error:
+            conflict = _conflict(error, parts)
+            self._report(self._blocks.folder, str(conflict), "not merged: in")
+            apart.update(path.name for path in _holders(error, parts))
+            return []
+        origins = {name: about for _, block in read for name, about in block.origins.items()}
+        path = self._blocks.write(*blocks.to_bytes(whole, origins, lineage([file for file, _ in read])))
+        self._blocks.remove([file.path for file, _ in read])
+        return [path]
+
+    def _bring_over(self, progress: bool | None) -> list[Path]:
+        """Write anew what an earlier version wrote, some Setups at a time, and delete it there."""
+        written: list[Path] = []
+        ids = self._old.ids()
+        with Bar("bringing the store over", len(ids), progress) as bar:
+            for done, found in self._old.batches(ids):
+                bar.show(done)
+                try:
+                    self._keep(found.texts)
+                except StoreConflict as error:
+                    self._report(self.root, str(error), "not brought over: in")
+                    continue
+                for part in found.blocks():
+                    written.append(self._blocks.write(*blocks.to_bytes(part, found.origins)))
+                self._old.remove(found)
+        return written
+
+    # --- reading --------------------------------------------------------------------------------------------------
+
+    def gather(self, wanted: Wanted = ALL) -> Gathered:
+        """What is asked for of all series at once, each run once, sorted by series and run."""
+        while True:
+            try:
+                parts = list(self._parts(wanted))
+                break
+            except FileNotFoundError:
+                continue  # another process compacted the store after it was listed: list it again
+        try:
+            return merged([part for _, part in parts])
+        except Differ as error:
+            raise _conflict(error, parts) from None
+
+    def _parts(self, wanted: Wanted) -> Iterator[tuple[Path, Gathered]]:
+        # Old folders first: what is brought over meanwhile is found among the blocks.
+        for setup_id in self._old.ids():
+            if wanted.setup_ids is None or setup_id in wanted.setup_ids:
+                for path, part, _ in self._old.blocks(setup_id, wanted):
+                    yield path, Gathered(part.series, part.records.select(*RECORD))
+        for file, block in self._asked(wanted):
+            yield file.path, block.gather(wanted)
+
+    def _asked(self, wanted: Wanted) -> Iterator[tuple[File, Block]]:
+        """The blocks that can be trusted and may have what is asked for: files are selected by name."""
+        for file in self._blocks.files():
+            key = series_of(file)
+            if (key is None or wanted.series(key)) and (block := self._blocks.load(file, blocks.parse)) is not None:
+                yield file, block
+
+    def records(self, setup_id: str, engine: str, seed: int, runs: range | None = None) -> Records:
+        """The Records of one Setup, engine and seed, each run once, in the order of their numbers."""
+        return Records(*as_arrays(self.gather(Wanted({setup_id}, {engine}, seed, runs)).records))
+
+    def find(
+        self,
+        setup_ids: Collection[str],
+        engines: Collection[str] | None = None,
+        seed: int | None = None,
+        runs: range | None = None,
+    ) -> dict[Key, Records]:
+        """The Records of many Setups at once, by Setup, engine and seed; those without are left out."""
+        return dict(self.gather(Wanted(frozenset(setup_ids), engines, seed, runs)).split())
 
     def runs(self, setup_id: str, engine: str, seed: int) -> NDArray[np.int64]:
         """The numbers of the runs that are present, in increasing order."""
         return self.records(setup_id, engine, seed).run
 
-    def engines(self, setup_id: str, seed: int) -> list[str]:
-        """The engines that have records of one Setup and seed."""
-        return sorted({block.engine for block in self._blocks(setup_id, None, seed)})
-
     def series(self, setup_id: str) -> list[tuple[str, int]]:
         """The engines and seeds that have records of one Setup."""
-        return sorted({(block.engine, block.seed) for block in self._blocks(setup_id, None, None)})
+        wanted = Wanted({setup_id})
+        while True:
+            try:
+                folders = [setup_id] if setup_id in self._old.ids() else []
+                parts = [part.series for each in folders for _, part, _ in self._old.blocks(each, wanted)]
+                parts += [block.keys(wanted) for _, block in self._asked(wanted)]
+                return sorted({row for part in parts for row in part.select("engine", "seed").iter_rows()})
+            except FileNotFoundError:
+                continue
 
-    def records(self, setup_id: str, engine: str, seed: int, runs: range | None = None) -> Records:
-        """The Records of one Setup, engine and seed, each run once, in the order of their numbers."""
-        frame = _merge(self._read(setup_id, engine, seed))
-        return _to_records(frame if runs is None else frame.filter(_within(runs)))
+    def engines(self, setup_id: str, seed: int) -> list[str]:
+        """The engines that have records of one Setup and seed."""
+        return sorted({engine for engine, each in self.series(setup_id) if each == seed})
 
     def frame(
         self, setup_id: str | None = None, engine: str | None = None, seed: int | None = None
-    ) -> pl.DataFrame:
-        """Everything (or what is selected) as one frame: setup_id, engine, seed and the record columns.
+    ) -> pl.LazyFrame:
+        """Everything (or what is selected) as one lazy frame: a row for each run, its Setup's parameters beside it.
 
-        Files are selected by name: what is not asked for is not read.
+        Nothing is read before ``collect``. The columns are setup_id, engine, seed, those of Records, and the
+        parameters; those that share a name with another column have their part in front (``learner_loss``).
         """
-        setup_ids = self._setup_ids() if setup_id is None else [setup_id]
-        parts = [pl.DataFrame(schema=KEY | SCHEMA)]
-        for each in setup_ids:
-            series: dict[tuple[str, int], list[tuple[_Block, pl.LazyFrame]]] = {}
-            for block, frame in self._read(each, engine, seed):
-                series.setdefault((block.engine, block.seed), []).append((block, frame))
-            parts += [
-                _merge(blocks).select(*_key(each, *name), *SCHEMA) for name, blocks in sorted(series.items())
-            ]
-        return pl.concat(parts)
+        ids, engines = (None if each is None else {each} for each in (setup_id, engine))
+        wanted = Wanted(ids, engines, seed)
+
+        def read(columns: list[str] | None, where: pl.Expr | None, most: int | None, _: int | None
+                 ) -> Iterator[pl.DataFrame]:
+            rows = self.gather(wanted).rows()
+            rows = rows if most is None else rows.head(most)
+            rows = rows if where is None else rows.filter(where)
+            yield rows if columns is None else rows.select(columns)
+
+        rows = register_io_source(read, schema=KEY | RECORD)
+        about = self.parameters().drop("family")
+        twice = {name: f"learner_{name}" for name in about.collect_schema() if name in RECORD}
+        return rows.join(about.rename(twice), on="setup_id", how="left", maintain_order="left")
+
+    def parameters(self) -> pl.LazyFrame:
+        """One row for each Setup: its id, its family (the same for Setups that differ in their step limit alone) and
+        its parameters (:mod:`paritylab.setups.parameters`)."""
+        return self._table().drop("json")
 
     def setups(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The id and the parsed JSON of every Setup that has records."""
-        for setup_id in self._setup_ids():
-            path = self._directory(setup_id) / "setup.json"
-            try:
-                text = path.read_bytes()
-                require(_may_be(setup_id, text), "it is damaged: it does not match its id")
-                setup = json.loads(text)
-                require(isinstance(setup, dict), "not a JSON object")
-            except (OSError, ValueError) as error:
-                self._report(path, f"cannot be read: {error}")
-            else:
-                yield setup_id, setup
+        """The id and the parsed JSON of every Setup."""
+        for setup_id, text in self.texts().items():
+            yield setup_id, json.loads(text)
 
-    def compact(self, setup_id: str, engine: str, seed: int) -> Path | None:
-        """Merge the blocks of one Setup, engine and seed into one; return its path (None: there was nothing to merge).
+    def texts(self, setup_ids: Collection[str] | None = None) -> dict[str, str]:
+        """The canonical JSON of every Setup, or of some, by id."""
+        some = Wanted(setup_ids).where
+        return dict(self._table().select("setup_id", "json").filter(some).sort("setup_id").collect().iter_rows())
 
-        The old blocks are deleted once the new one is on disk. A process killed in between leaves runs in two
-        blocks, which is harmless. Blocks that cannot be read stay where they are, and so do all where the store cannot
-        be written: nothing is lost by that, and it is said.
-        """
-        blocks = self._read(setup_id, engine, seed)
-        if len(blocks) < 2:
-            return None
-        directory = self._directory(setup_id)
-        # The name of a merged block depends on the names of its parts, so no two processes can each delete
-        # the block that justifies the other's deletions.
-        lineage = _digest("\n".join(sorted(block.path.name for block, _ in blocks)).encode())
-        frame = _merge(blocks)
-        try:
-            merged = _write_block(directory, engine, seed, frame, merged=lineage)
-            for block, _ in blocks:
-                block.path.unlink(missing_ok=True)
-            sync_directory(directory)
-        except OSError as error:
-            self._report(directory, f"cannot be compacted: {error.strerror or error}", "its records are safe, but")
-            return None
-        remove_stale(merged)
-        return merged
-
-    def _directory(self, setup_id: str) -> Path:
-        require(_ID.fullmatch(setup_id) is not None, f"{setup_id!r} cannot be the id of a Setup")
-        return self.root / setup_id
-
-    def _setup_ids(self) -> list[str]:
-        names = [entry.name for entry in _entries(self.root) if _ID.fullmatch(entry.name)]
-        return sorted(name for name in names if (self.root / name / "setup.json").is_file())
-
-    def _read(self, setup_id: str, engine: str | None, seed: int | None) -> list[tuple[_Block, pl.LazyFrame]]:
-        """The blocks that can be trusted, with what is in them."""
-        while True:
-            try:
-                blocks = self._blocks(setup_id, engine, seed)
-                return [(block, frame) for block in blocks if (frame := self._load(block)) is not None]
-            except FileNotFoundError:
-                continue  # another process compacted the directory after it was listed: list it again
-
-    def _blocks(self, setup_id: str, engine: str | None, seed: int | None) -> list[_Block]:
-        blocks: list[_Block] = []
-        directory = self._directory(setup_id)
-        # A listing made while a directory is compacted can miss an old block (already deleted) and the merged
-        # one (not yet there when its place was passed). The next listing then has the merged one.
-        entries = {entry.name: entry for entry in [*_entries(directory), *_entries(directory)]}
-        for entry in entries.values():
-            if not (entry.name.endswith(".parquet") and entry.is_file()):
-                continue
-            if (match := _NAME.fullmatch(entry.name)) is None:
-                self._report(Path(entry.path), "is not named like a block of this store")
-                continue
-            block = _Block(
-                Path(entry.path), match["engine"], int(match["seed"]), int(match["first"]), match["digest"]
-            )
-            if engine in (None, block.engine) and seed in (None, block.seed):
-                blocks.append(block)
-        return sorted(blocks, key=lambda block: (block.first, block.path))
-
-    def _load(self, block: _Block) -> pl.LazyFrame | None:
-        try:
-            return _parse(block, block.path.read_bytes())
-        except FileNotFoundError:
-            raise
-        except (InvalidInput, OSError, pl.exceptions.PolarsError) as error:
-            self._report(block.path, str(error))
-            return None
-
-    def _keep_setup(self, path: Path, text: bytes) -> None:
-        try:
-            present = path.read_bytes()
-        except FileNotFoundError:
-            present = None
-        if present is not None and present != text:
-            if _may_be(path.parent.name, present):
-                raise StoreConflict(f"{path} differs from the Setup whose records are to be added")
-            self._report(path, "is damaged; it is written anew")
-            present = None
-        if present is None:
-            write_atomically(path, text)
+    def _table(self) -> pl.LazyFrame:
+        old = {each: text for each in self._old.ids() if (text := self._old.text(each)) is not None}
+        return self._setups.table(tabulated(old) if old else None)
 
     def _report(self, path: Path, reason: str, what: str = "not used:") -> None:
         if path not in self._reported:
@@ -258,122 +300,13 @@ class Store:
             warnings.warn(f"{what} {path} {reason}", StoreWarning, stacklevel=2)
 
 
-# --- the bytes of a block -----------------------------------------------------------------------------------
+def _holders(error: Differ, parts: Sequence[tuple[Path, Gathered]]) -> list[Path]:
+    """The files that have records of a run that differ."""
+    setup_id, engine, seed = error.key
+    wanted = Wanted({setup_id}, {engine}, seed, range(error.run, error.run + 1))
+    return [path for path, part in parts if part.only(wanted).records.height]
 
 
-def to_frame(records: Records) -> pl.DataFrame:
-    """Records as a frame, one row for each run; ``t_c`` is null where a run was not solved."""
-    require(
-        bool(((records.status >= 0) & (records.status < len(STATUSES))).all()),
-        "records have an unknown status",
-    )
-    require(
-        bool(((records.t_c >= 0) == (records.status == SOLVED)).all()),
-        "records must have a t_c where they are solved, and -1 elsewhere",
-    )
-    require(bool((records.run >= 0).all()), "run numbers must be at least 0")
-    columns = {name: getattr(records, name) for name in SCHEMA}
-    columns["status"] = pl.Series(STATUSES, dtype=SCHEMA["status"]).gather(records.status)
-    return pl.DataFrame(columns, schema=SCHEMA).with_columns(t_c=pl.when(pl.col("t_c") >= 0).then("t_c"))
-
-
-def _to_records(frame: pl.DataFrame) -> Records:
-    plain = frame.with_columns(pl.col("t_c").fill_null(-1), pl.col("status").to_physical())
-    return Records(*(plain[name].to_numpy() for name in SCHEMA))
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
-
-
-def _parse(block: _Block, data: bytes) -> pl.LazyFrame:
-    """The frame in the bytes of a block; InvalidInput says why they cannot be trusted."""
-    require(_digest(data) == block.digest, "is damaged: its contents do not match the digest in its name")
-    stamp = pl.read_parquet_metadata(data)
-    require(stamp.get("paritylab.format", "").isdigit(), "was not written by paritylab")
-    version = int(stamp["paritylab.format"])
-    require(version <= FORMAT, f"is in format {version}; this version of paritylab reads up to {FORMAT}")
-    named = {"setup_id": block.setup_id, "engine": block.engine, "seed": str(block.seed)}
-    stamped = {name: stamp.get(f"paritylab.{name}", "") for name in named}
-    require(stamped == named, f"belongs elsewhere: it holds records of {stamped}")
-    require(pl.read_parquet_schema(data) == SCHEMA, "has other columns than a block of Records")
-    return pl.scan_parquet(data)
-
-
-def _write_block(directory: Path, engine: str, seed: int, frame: pl.DataFrame, **stamp: str) -> Path:
-    stamp |= {"format": str(FORMAT), "setup_id": directory.name, "engine": engine, "seed": str(seed)}
-    stamp["version"] = _version()
-    buffer = io.BytesIO()
-    frame.write_parquet(buffer, metadata={f"paritylab.{name}": text for name, text in stamp.items()})
-    data = buffer.getvalue()
-    path = directory / f"{engine}-{seed}-{frame['run'].min()}-{_digest(data)}.parquet"
-    write_atomically(path, data)
-    return path
-
-
-@functools.cache
-def _version() -> str:
-    try:
-        return metadata.version("paritylab")
-    except metadata.PackageNotFoundError:
-        return "unknown"
-
-
-# --- merging ------------------------------------------------------------------------------------------------
-
-
-def _merge(blocks: Sequence[tuple[_Block, pl.LazyFrame]]) -> pl.DataFrame:
-    """One row per run, sorted; the same run in several blocks must be the same everywhere."""
-    if not blocks:
-        return pl.DataFrame(schema=SCHEMA)
-    ordered = pl.concat([frame for _, frame in blocks]).sort("run").collect()
-    repeats = pl.col("run") == pl.col("run").shift()
-    differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift()) for name in SCHEMA)
-    conflicts = ordered.filter(repeats & differs)["run"]
-    if len(conflicts):
-        paths = [str(block.path) for block, frame in blocks if conflicts[0] in frame.collect()["run"]]
-        raise StoreConflict(f"the outcome of run {conflicts[0]} differs within {' and '.join(paths)}")
-    return ordered.filter(repeats.fill_null(False).not_())
-
-
-def _within(runs: range) -> pl.Expr:
-    runs = runs if runs.step > 0 else runs[::-1]
-    run = pl.col("run")
-    return run.is_between(runs.start, runs.stop, closed="left") & ((run - runs.start) % runs.step == 0)
-
-
-def _key(*values: str | int) -> list[pl.Expr]:
-    return [
-        pl.lit(value, dtype).alias(name) for value, (name, dtype) in zip(values, KEY.items(), strict=True)
-    ]
-
-
-# --- the file system ----------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _explained(verb: str, path: Path) -> Generator[None, None, None]:
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(f"cannot {verb} the store at {path}: {error.strerror or error}") from error
-
-
-def _entries(directory: Path) -> list[os.DirEntry[str]]:
-    with _explained("read", directory):
-        try:
-            with os.scandir(directory) as entries:
-                return list(entries)
-        except FileNotFoundError:
-            return []
-
-
-def _make_directory(directory: Path) -> None:
-    if not directory.is_dir():
-        directory.mkdir(parents=True, exist_ok=True)
-        sync_directory(directory.parent)
-
-
-def _may_be(setup_id: str, text: bytes) -> bool:
-    """Whether a text can be the Setup with this id, which is the hash of its text (if it has the length of one)."""
-    return len(setup_id) != 16 or hashlib.sha256(text).hexdigest()[:16] == setup_id
+def _conflict(error: Differ, parts: Sequence[tuple[Path, Gathered]]) -> StoreConflict:
+    paths = " and ".join(map(str, _holders(error, parts)))
+    return StoreConflict(f"the outcome of run {error.run} differs within {paths}")

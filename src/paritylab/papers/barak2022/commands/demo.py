@@ -91,6 +91,7 @@ def print_table(measured: list[Any]) -> None:
 def draw(measured: list[Any], out: Path, runs: int, engine: str, threads: int | None, store: Any) -> list[Path]:
     """The demo's figures: survival, histogram, training curve, comparison."""
     from paritylab import MLP, SGD, Learner, Parity, Protocol, Setup, measure, plots
+    from paritylab.comparison_plots import comparison_plot
     from paritylab.running.recording import curves
 
     cubic = {f"({m.cell.setting}), lr {m.lr:g}": m.best.records for m in measured if m.cell.k == 3}
@@ -112,5 +113,5 @@ def draw(measured: list[Any], out: Path, runs: int, engine: str, threads: int | 
                         out / "training-curve")
 
     rows = [(f"({m.cell.setting}) k={m.cell.k}", m.p10, m.interval, m.cell.p10) for m in measured]
-    paths += plots.save(plots.comparison_plot(rows, "steps (10th percentile)"), out / "comparison")
+    paths += plots.save(comparison_plot(rows, "steps (10th percentile)"), out / "comparison")
     return paths
