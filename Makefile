@@ -7,7 +7,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*)
 # The engine and BLAS choose their own threads; more test processes than cores only slow each other down.
 WORKERS ?= 2
 
-.PHONY: setup demo test test-slow test-long soak slurm sanitize arm docs lint bench wheel clean
+.PHONY: setup demo test test-slow test-long soak slurm sanitize arm web docs lint bench wheel clean
 setup: $(READY)
 
 $(VENV)/made:
@@ -59,6 +59,11 @@ sanitize: $(READY)
 arm: $(READY)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt ziglang
 	PYTHONPATH=tests $(BIN)/python -m arm.compare
+
+# The native engine as WebAssembly, for the site: both modules that the package ships.
+web: $(READY)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt ziglang
+	$(BIN)/python tools/web.py
 
 # The pages of docs/reference that are made from the code and from the shipped evidence.
 docs: $(READY)

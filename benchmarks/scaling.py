@@ -4,6 +4,7 @@
     python benchmarks/scaling.py asleep             # the same with runs that only sleep, for a machine that is busy
     python benchmarks/scaling.py blocks             # blocks of a second that only sleep: time lost between them
     python benchmarks/scaling.py simulate --workers 1000 --blocks 100000
+    python benchmarks/scaling.py setups --setups 100000 --stored
     python benchmarks/scaling.py store              # bytes of a record on disk, records read and written a second
     python benchmarks/scaling.py start              # a crew begins and ends, with TLS and without, alternately
 
@@ -19,7 +20,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,43 @@ def simulate(options: argparse.Namespace) -> dict[str, Any]:
             "ideal": ideal, "efficiency": ideal / seconds, "most blocks a second": few / fastest}
 
 
+def setups(options: argparse.Namespace) -> dict[str, Any]:
+    """A whole sweep of so many Setups, one run of a second each: from the call to its Results, stored.
+
+    Seconds of CPU are those of the process that asks, where the scheduler lives too: before the first block goes out,
+    while runs end, and after the last. On an idle core the first and the last are wall time in which no worker works.
+    """
+    asked = [
+        pl.Setup(pl.Parity(30, 3), pl.Learner(pl.MLP(8 + i % 50), optimiser=pl.SGD(0.01 + 1e-6 * i)),
+                 pl.Protocol(20_000, eval_size=1024))
+        for i in range(options.setups)
+    ]
+    with config.set(clusters.SETTINGS), processes(options, 2, options.workers // 2) as cluster, \
+            Client(cluster, timeout=clusters.CONNECT_SECONDS) as client, tempfile.TemporaryDirectory() as folder:
+        crew = Sleepers(client, options.slow, 1.0)
+        crew.choices(asked[:1])  # workers import
+        token, marks = crews._CREW.set(crew), [np.array(clocks())]
+        attempt = crew.attempt
+
+        def marked(*arguments: Any) -> Iterator[Any]:
+            marks.append(np.array(clocks()))
+            yield from attempt(*arguments)
+            marks.append(np.array(clocks()))
+
+        crew.attempt = marked
+        found = pl.sweep(asked, 1, engine=options.engine, store=Store(folder) if options.stored else None)
+        marks.append(np.array(clocks()))
+        crews._CREW.reset(token)
+    assert all(len(result.records) == 1 for result in found)
+    ideal, (wall, cpu) = options.slow * options.setups / options.workers, np.diff(marks, axis=0).T
+    return {"setups": options.setups, "workers": options.workers, "seconds": wall.sum(), "ideal": ideal,
+            "efficiency": ideal / wall.sum(), "before, during, after": wall.tolist(), "cpu likewise": cpu.tolist()}
+
+
+def clocks() -> tuple[float, float]:
+    return time.perf_counter(), time.process_time()
+
+
 def store(options: argparse.Namespace) -> dict[str, Any]:
     """Bytes and seconds of records in the store, as a sweep of (30, 3) writes them."""
     setup = pl.Setup(pl.Parity(30, 3), pl.Learner(optimiser=pl.SGD(1.0)), pl.Protocol(eval_size=128))
@@ -178,7 +216,12 @@ def store(options: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("what", choices=["speedup", "asleep", "blocks", "simulate", "store", "start"])
+    parser.add_argument("what", choices=["speedup", "asleep", "blocks", "simulate", "setups", "store", "start"])
+    parser.add_argument("--setups", type=int, default=10_000)
+    parser.add_argument("--slow", type=float, default=1.0, help="seconds that a run sleeps in 'setups' where it says it"
+                        " took one: as on a machine so many times faster, for one that has other work")
+    parser.add_argument("--stored", action="store_true", help="keep the records of 'setups' in a store")
+    parser.add_argument("--engine", default="auto")
     parser.add_argument("--plain", action="store_true", help="without encryption")
     parser.add_argument("--cells", type=int, default=200)
     parser.add_argument("--runs", type=int, default=200)

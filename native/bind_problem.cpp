@@ -13,7 +13,7 @@
 #include <string>
 #include <tuple>
 
-#include "problem.h"
+#include "problem_parts.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -23,7 +23,6 @@ namespace {
 
 template <size_t N>
 using Words = nb::ndarray<const uint32_t, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
-using Copies = std::vector<std::pair<uint32_t, uint32_t>>;
 using GivenLaw = std::tuple<Words<1>, Words<3>, Words<2>, std::vector<Copies>, bool>;
 using GivenStage = std::tuple<int64_t, int, int, int64_t, int>;
 
@@ -31,63 +30,34 @@ std::vector<uint32_t> to_vector(const uint32_t* from, size_t count) { return {fr
 
 Law to_law(const GivenLaw& given, size_t words) {
     const auto& [cumulative, planes, always, copies, plain] = given;
-    const size_t count = planes.shape(0);
+    const size_t count = planes.shape(0), size = MOST_DIGITS * words;
     if (planes.shape(1) != MOST_DIGITS || planes.shape(2) != words || always.shape(0) != count ||
         always.shape(1) != words || copies.size() != count) {
         throw std::invalid_argument("laws: wrong shape");
     }
     Law law{to_vector(cumulative.data(), cumulative.size()), {}};
     for (size_t c = 0; c < count; ++c) {
-        Component component{plain, MOST_DIGITS, to_vector(planes.data() + c * MOST_DIGITS * words, MOST_DIGITS * words),
-                            to_vector(always.data() + c * words, words), copies[c]};
-        while (!component.planes.empty() && component.planes.back() == 0) component.planes.pop_back();
-        component.digits = static_cast<int>((component.planes.size() + words - 1) / words);
-        component.planes.resize(component.digits * words);
-        law.components.push_back(std::move(component));
+        law.components.push_back(
+            component_of(plain, {planes.data() + c * size, size}, {always.data() + c * words, words}, copies[c]));
     }
     return law;
 }
 
 std::vector<Stage> to_stages(const std::vector<GivenStage>& given) {
     std::vector<Stage> stages;
-    for (const auto& [until, law, next, flip, batch] : given) {
-        stages.push_back({stages.empty() ? 0 : stages.back().until, until, law, next, flip, batch});
-    }
+    for (const auto& [until, law, next, flip, batch] : given) add_stage(stages, until, law, next, flip, batch);
     return stages;
 }
 
 std::vector<Field> to_fields(const std::vector<int>& places) {
     if (places.size() > MOST_TABLE_BITS) throw std::invalid_argument("places: expected at most 20");
-    std::vector<Field> fields;
-    for (size_t i = 0; i < places.size(); ++i) {
-        const bool next = i > 0 && places[i] == places[i - 1] + 1 && places[i] % 32 != 0;
-        if (next) {
-            fields.back().bits = 2 * fields.back().bits + 1;
-        } else {
-            fields.push_back({places[i] / 32, places[i] % 32, 1u, static_cast<int>(i)});
-        }
-    }
-    return fields;
+    return fields_of(places);
 }
 
 std::vector<Term> to_terms(const std::vector<std::pair<float, Words<1>>>& given) {
     std::vector<Term> terms;
-    for (const auto& [coefficient, mask] : given) {
-        Term term{coefficient, {}};
-        for (size_t w = 0; w < mask.size(); ++w) {
-            if (mask.data()[w] != 0) term.mask.push_back({static_cast<int>(w), mask.data()[w]});
-        }
-        terms.push_back(std::move(term));
-    }
+    for (const auto& [coefficient, mask] : given) terms.push_back(term_of(coefficient, {mask.data(), mask.size()}));
     return terms;
-}
-
-std::vector<uint32_t> transposed(const Words<2>& masks) {
-    std::vector<uint32_t> by_word;
-    for (size_t w = 0; w < masks.shape(1); ++w) {
-        for (size_t t = 0; t < masks.shape(0); ++t) by_word.push_back(masks(t, w));
-    }
-    return by_word;
 }
 
 TargetKind to_kind(const std::string& name) {
@@ -125,7 +95,7 @@ void bind_problem(nb::module_& m) {
             made.target.table = to_vector(table.data(), table.size());
             made.target.tasks = static_cast<int>(task_masks.shape(0));
             made.target.task_cumulative = to_vector(task_cumulative.data(), task_cumulative.size());
-            made.target.task_masks = transposed(task_masks);
+            made.target.task_masks = by_word({task_masks.data(), task_masks.size()}, made.words);
             made.target.task_allowed = std::move(task_allowed);
             new (self) Problem(std::move(made));
         }, nb::kw_only(), "n"_a, "stride"_a, "laws"_a, "law"_a, "evaluation_law"_a, "stages"_a, "leak"_a.none(), "target"_a,

@@ -15,7 +15,7 @@ enum class Family { mlp, neuron, polynet };
 enum class Activation { clip, power, zigzag, triangle, polynomial, sinusoid, gelu };
 enum class Loss { hinge, square, logistic, correlation, l1 };
 enum class Rule { sgd, momentum, adam, rmsprop, sign };
-enum class Status : int32_t { solved, censored, diverged };
+enum class Status : int32_t { solved, censored, diverged, training };
 
 struct Config {
     // The network: one linear layer of `width` units on `inputs` signs, and a head. A deep mlp has layers below it.

@@ -33,9 +33,12 @@ struct Snapshot {
 class Group {
 public:
     virtual ~Group() = default;
-    virtual void advance(Stock& stock, Clock::time_point deadline) = 0;
+    // Until the deadline, or all is done, or every run has made `most` steps.
+    virtual void advance(Stock& stock, Clock::time_point deadline, int64_t most = INT64_MAX) = 0;
     virtual void discard(const Tags& tags) = 0;
     virtual std::optional<Snapshot> look(int64_t tag) = 0;  // at a run, if it has a slot
+    // How runs with a slot do on inputs that they are judged on, or on their finite sample.
+    virtual std::vector<Record> survey(int64_t examples, bool of_sample) = 0;
     virtual int slots() const = 0;
     virtual int active() const = 0;
     virtual int64_t steps() const = 0;  // updates done so far, summed over the slots

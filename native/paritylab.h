@@ -2,7 +2,6 @@
  *
  * It uses one thread, no files and no exceptions. What cannot be trained is refused with a line of text, and nothing is
  * changed then; only memory that cannot be had ends the process. Pointers are read during the call and not kept.
- * It trains parities of uniform inputs; other problems are for the Python module.
  * A run follows the rules of docs/explanation/engines.md, so its record is that of paritylab's engine `lanes`.
  */
 #ifndef PARITYLAB_H
@@ -38,13 +37,48 @@ enum {
     PARITYLAB_RMSPROP,  /* alpha, eps, mu */
     PARITYLAB_SIGN      /* b1, b2: 0 without memory */
 };
-enum { PARITYLAB_SOLVED, PARITYLAB_CENSORED, PARITYLAB_DIVERGED };
+enum { PARITYLAB_SOLVED, PARITYLAB_CENSORED, PARITYLAB_DIVERGED, PARITYLAB_TRAINING };
 enum { PARITYLAB_RUNS_IN_LANES, PARITYLAB_UNITS_IN_LANES, PARITYLAB_DEEP, PARITYLAB_BY_SHAPE };
+
+enum { PARITYLAB_PRODUCT, PARITYLAB_SUM, PARITYLAB_TABLE, PARITYLAB_TASKS };
 
 typedef struct {
     const float* data;
     int64_t count;
 } paritylab_floats;
+typedef struct {
+    const uint32_t* data;
+    int64_t count;
+} paritylab_words;
+typedef struct {
+    const int64_t* data;
+    int64_t count;
+} paritylab_wholes;
+
+/* What is learned where it is not a parity of uniform inputs, in the words of problem.h. Masks are bits, as a run's.
+ * Components and what belongs to them come law after law. */
+typedef struct {
+    int32_t stride;               /* random numbers of an example */
+    int64_t leak;                 /* of 2^31: how often all inputs of the support are equal; -1: they are independent */
+    paritylab_wholes components;  /* of each law, how many */
+    paritylab_wholes uniform;     /* of each law, 1 if its inputs are the random words themselves */
+    paritylab_words cumulative;   /* thresholds between the components of a law */
+    paritylab_words planes;       /* [component][16 digits][word] */
+    paritylab_words always;       /* [component][word]: inputs that are always -1 */
+    paritylab_wholes copied;      /* of each component, how many copies */
+    paritylab_words copies;       /* [copy]: i, j; x_j is multiplied by x_i */
+    int32_t law, evaluation_law;  /* after the last stage, and of evaluation */
+    paritylab_wholes stages;      /* [stage]: until, law, next law, flip or -1, batch */
+    int32_t target;               /* PARITYLAB_PRODUCT of the run's own mask, or one of the others */
+    float scale;
+    paritylab_floats coefficients;
+    paritylab_words terms;        /* [term][word] */
+    int32_t sign;                 /* 1: the target is the sum's sign */
+    paritylab_wholes places;      /* the inputs that make an index */
+    paritylab_words table;        /* a bit for each index, set where the value is -1 */
+    paritylab_words task_cumulative, task_masks; /* [task][word] */
+    paritylab_wholes task_allowed; /* errors of each; -1: it is not judged */
+} paritylab_problem;
 
 /* What all runs have in common. */
 typedef struct {
@@ -72,6 +106,9 @@ typedef struct {
     paritylab_floats rule_params;
     float clip;           /* the largest norm of a gradient; 0: any */
     float decay_gradient; /* times theta, added to the gradient */
+    const paritylab_problem* problem; /* null: parities of uniform inputs */
+    int32_t short_last;               /* 1: each pass over the sample ends with a batch of what is left */
+    float within;                     /* an output is right if it is so close to its label; -1: if it has its sign */
 } paritylab_config;
 
 /* Weights of one run: W layer after layer, each (inputs, units) row by row; b of all units; u and c of an MLP's head. */
@@ -97,6 +134,27 @@ typedef struct {
     double accuracy, loss;
 } paritylab_record;
 
+enum {
+    PARITYLAB_UNIFORM_START, /* U(-1, 1) */
+    PARITYLAB_SIGNS,         /* -1 or 1 */
+    PARITYLAB_NORMAL,        /* N(0, 1) */
+    PARITYLAB_NEAR_SIGNS,    /* a sign plus N(0, s^2): s */
+    PARITYLAB_WIDE_SIGNS,    /* a sign plus U(-w, w): w */
+    PARITYLAB_FEW_SIGNS,     /* a sign, or 0: its chance */
+    PARITYLAB_POINTS,        /* one of these */
+    PARITYLAB_SPHERE,        /* a unit's weights uniform on the unit sphere */
+    PARITYLAB_TILTED_SIGNS   /* 1 or -1: the chance of 1 */
+};
+
+/* The laws of start weights, as setups/inits.py has them. */
+typedef struct {
+    int32_t hidden, output; /* kinds, of the hidden layers and of the head */
+    paritylab_floats hidden_params, output_params;
+    paritylab_floats scales; /* of each layer, the head included */
+    int32_t biased;          /* 0: biases start at 0 */
+    int32_t mirrored;        /* 1: units of the last hidden layer in pairs of opposite output */
+} paritylab_law;
+
 typedef struct paritylab_pool paritylab_pool;
 
 /* The instruction sets this machine can run, best first; null past the last. */
@@ -112,14 +170,25 @@ void paritylab_end(paritylab_pool* pool);
 /* Adds a run to those that wait; null, or why it is refused. */
 const char* paritylab_add(paritylab_pool* pool, const paritylab_run* run);
 
+/* Draws the start weights of a run whose stream for them has this key; null, or why it is refused. */
+const char* paritylab_draw(paritylab_pool* pool, const paritylab_law* law, const uint32_t key[2],
+                           const paritylab_weights* room);
+
 /* Trains for this long, or until all runs are done; says how many are not. */
 int64_t paritylab_advance(paritylab_pool* pool, double seconds);
+
+/* Gives every run with a slot this many steps; says how many runs are not done. */
+int64_t paritylab_train(paritylab_pool* pool, int64_t steps);
 
 /* The record of a run that is done, and its final weights where there is room for them; 0 when there is none. */
 int32_t paritylab_take(paritylab_pool* pool, paritylab_record* record, const paritylab_weights* room);
 
 /* The weights of a run as they are now; says how many steps it has made, or -1 if it waits, is done or unknown. */
 int64_t paritylab_look(paritylab_pool* pool, int64_t tag, const paritylab_weights* room);
+
+/* How the runs with a slot do on the first so many inputs that they are judged on, or of their finite sample: at most 16
+ * records, of status PARITYLAB_TRAINING. Says how many. */
+int32_t paritylab_survey(paritylab_pool* pool, int64_t examples, int32_t of_sample, paritylab_record* records);
 
 #ifdef __cplusplus
 }

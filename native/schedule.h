@@ -4,10 +4,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include "mutex.h"
 
 namespace paritylab {
 
@@ -21,7 +22,7 @@ public:
     explicit Schedule(std::function<Block(int64_t)> make) : make_(std::move(make)) {}
 
     std::shared_ptr<const Block> block(int64_t number) {
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         std::weak_ptr<const Block>& kept = blocks_[number];
         std::shared_ptr<const Block> found = kept.lock();
         if (!found) kept = found = std::make_shared<const Block>(make_(number));
@@ -31,7 +32,7 @@ public:
 private:
     std::function<Block(int64_t)> make_;
     std::unordered_map<int64_t, std::weak_ptr<const Block>> blocks_;
-    std::mutex mutex_;  // groups ask at the same time
+    Mutex mutex_;  // groups ask at the same time
 };
 
 }  // namespace paritylab

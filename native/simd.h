@@ -11,6 +11,8 @@
 #include <immintrin.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
+#elif defined(__wasm_relaxed_simd__)
+#include <wasm_simd128.h>
 #endif
 
 #ifndef PARITYLAB_ISA
@@ -103,6 +105,8 @@ inline vf fma(vf a, vf b, vf c) {
     return _mm256_fmadd_ps(a, b, c);
 #elif defined(__aarch64__)
     return (vf)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#elif defined(__wasm_relaxed_simd__)
+    return (vf)wasm_f32x4_relaxed_madd((v128_t)a, (v128_t)b, (v128_t)c);
 #else
     return a * b + c;
 #endif

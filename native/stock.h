@@ -1,14 +1,13 @@
 // The runs that wait and the runs that are done, shared by all workers.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <unordered_set>
 #include <vector>
 
 #include "config.h"
+#include "mutex.h"
 #include "threefry.h"
 
 namespace paritylab {
@@ -55,7 +54,7 @@ public:
     size_t waiting() const;
 
 private:
-    mutable std::mutex mutex_;
+    mutable Mutex mutex_;
     std::deque<Run> runs_;
     std::vector<Record> records_;
 };

@@ -36,18 +36,23 @@ public:
         steps_per_look_ = 1 + static_cast<int64_t>(1e5 / step_work);
     }
 
-    void advance(Stock& stock, Clock::time_point deadline) override {
+    void advance(Stock& stock, Clock::time_point deadline, int64_t most) override {
         for (;;) {
             refill(stock);
             if (active() == 0) return;
-            for (int64_t left = steps_to_check(); left > 0;) {
+            const int64_t to_check = steps_to_check();
+            int64_t left = std::min(to_check, most);
+            const bool reached = left == to_check;
+            most -= left;
+            while (left > 0) {
                 const int64_t steps = std::min(left, steps_per_look_);
                 train(steps);
                 left -= steps;
                 if (left > 0 && Clock::now() >= deadline) return;
             }
+            if (!reached) return;
             trace_ ? record() : check(stock);
-            if (Clock::now() >= deadline) return;
+            if (most == 0 || Clock::now() >= deadline) return;
         }
     }
 
@@ -62,6 +67,23 @@ public:
             if (run_[slot] && run_[slot]->tag == tag) return Snapshot{step_[slot], network_.get(slot)};
         }
         return {};
+    }
+
+    std::vector<Record> survey(int64_t examples, bool of_sample) override {
+        const int64_t size = std::min(examples, of_sample ? config_.sample : config_.eval_size);
+        std::vector<Record> found;
+        if (active_ == 0 || size < 1) return found;
+        const Score total = scored(size, of_sample ? 1 : scores_.size(), [&](int64_t first, int count) {
+            of_sample ? batches_.sample(blocks_[0], first, count)
+                      : batches_.evaluation(blocks_[0], step_vector_, first, count);
+        });
+        for (int slot = 0; slot < L::SLOTS; ++slot) {
+            if (!run_[slot]) continue;
+            const double all = static_cast<double>(size);
+            found.push_back({run_[slot]->tag, Status::training, -1, step_[slot], (all - total.errors[slot]) / all,
+                             total.loss[slot] / all, {}});
+        }
+        return found;
     }
 
     int slots() const override { return L::SLOTS; }
@@ -259,15 +281,20 @@ private:
         }
     }
 
-    // The scores of all runs on a sample, of which draw(first, count) makes the block.
+    // What all runs make of a sample, of which draw(first, count) makes the block.
     template <class Draw>
-    void put(Series& series, int64_t size, size_t tasks, Draw&& draw) {
+    Score scored(int64_t size, size_t tasks, Draw&& draw) {
         std::fill(scores_.begin(), scores_.end(), Score{});
         for (int64_t first = 0; first < size; first += L::BLOCK) {
             draw(first, static_cast<int>(std::min<int64_t>(L::BLOCK, size - first)));
             add(first, tasks);
         }
-        const Score total = over_tasks();
+        return over_tasks();
+    }
+
+    template <class Draw>
+    void put(Series& series, int64_t size, size_t tasks, Draw&& draw) {
+        const Score total = scored(size, tasks, draw);
         for (int slot = 0; slot < L::SLOTS; ++slot) {
             if (run_[slot]) series.put(place(slot), total.errors[slot], total.loss[slot], static_cast<double>(size));
         }

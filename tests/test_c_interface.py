@@ -7,17 +7,48 @@ from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_float, c_int
 
 import numpy as np
 import pytest
-from arm.cases import COMMON, FAMILIES, KINDS, LAYOUTS, LOSS_KINDS, factors
+from arm.cases import COMMON, FAMILIES, KINDS, LAYOUTS, LOSS_KINDS, cases, factors
+from lengths import long_but
 from test_native_kernel import INF, ISAS, _lanes, add, make_run
+
+import paritylab as pl
+from paritylab import rng
+from paritylab.engines.starts import initial_params, start_keys
 
 STATE = ("tag", "status", "t_c", "steps", "accuracy", "loss")
 
 
 RULES = ("sgd", "momentum", "adam", "rmsprop", "sign")
+TARGETS = ("product", "sum", "table", "tasks")
 
 
 class Floats(Structure):
     _fields_ = [("data", POINTER(c_float)), ("count", c_int64)]
+
+
+class Words(Structure):
+    _fields_ = [("data", POINTER(c_uint32)), ("count", c_int64)]
+
+
+class Wholes(Structure):
+    _fields_ = [("data", POINTER(c_int64)), ("count", c_int64)]
+
+
+class Problem(Structure):
+    _fields_ = [
+        ("stride", c_int32), ("leak", c_int64), ("components", Wholes), ("uniform", Wholes), ("cumulative", Words),
+        ("planes", Words), ("always", Words), ("copied", Wholes), ("copies", Words), ("law", c_int32),
+        ("evaluation_law", c_int32), ("stages", Wholes), ("target", c_int32), ("scale", c_float),
+        ("coefficients", Floats), ("terms", Words), ("sign", c_int32), ("places", Wholes), ("table", Words),
+        ("task_cumulative", Words), ("task_masks", Words), ("task_allowed", Wholes),
+    ]
+
+
+class Law(Structure):
+    _fields_ = [
+        ("hidden", c_int32), ("output", c_int32), ("hidden_params", Floats), ("output_params", Floats),
+        ("scales", Floats), ("biased", c_int32), ("mirrored", c_int32),
+    ]
 
 
 class Config(Structure):
@@ -28,6 +59,7 @@ class Config(Structure):
         ("decay_plain", c_float), ("sample", c_int64), ("replacement", c_int32), ("eval_every", c_int64),
         ("eval_size", c_int64), ("eval_fresh", c_int32), ("allowed_errors", c_int64), ("consecutive", c_int32),
         ("layout", c_int32), ("rule", c_int32), ("rule_params", Floats), ("clip", c_float), ("decay_gradient", c_float),
+        ("problem", POINTER(Problem)), ("short_last", c_int32), ("within", c_float),
     ]
 
 
@@ -59,6 +91,9 @@ def library():
         ("end", None, [c_void_p]),
         ("add", c_char_p, [c_void_p, POINTER(Run)]),
         ("advance", c_int64, [c_void_p, c_double]),
+        ("train", c_int64, [c_void_p, c_int64]),
+        ("draw", c_char_p, [c_void_p, POINTER(Law), POINTER(c_uint32), POINTER(Weights)]),
+        ("survey", c_int32, [c_void_p, c_int64, c_int32, POINTER(Record)]),
         ("take", c_int32, [c_void_p, POINTER(Record), POINTER(Weights)]),
         ("look", c_int64, [c_void_p, c_int64, POINTER(Weights)]),
     ):
@@ -70,6 +105,34 @@ def library():
 def floats(numbers):
     data = np.array([*([] if numbers is None else numbers), 0.0], np.float32)  # one more: none can be empty
     return Floats(pointer(data), data.size - 1)
+
+
+def words(numbers):
+    data = np.append(np.ravel(numbers), 0).astype(np.uint32)
+    return Words(pointer(data, c_uint32), data.size - 1)
+
+
+def wholes(numbers):
+    data = np.append(np.ravel(numbers), 0).astype(np.int64)
+    return Wholes(pointer(data, c_int64), data.size - 1)
+
+
+def problem(p):
+    """What sources.told says, in the C interface's words."""
+    laws = p["laws"]
+    copies = [pairs for law in laws for pairs in law[3]]
+    flat = [np.concatenate([np.ravel(law[i]) for law in laws]) for i in range(3)]
+    return Problem(
+        stride=p["stride"], leak=-1 if p["leak"] is None else p["leak"], law=p["law"],
+        components=wholes([len(law[3]) for law in laws]), uniform=wholes([law[4] for law in laws]),
+        cumulative=words(flat[0]), planes=words(flat[1]), always=words(flat[2]),
+        copied=wholes([len(pairs) for pairs in copies]),
+        copies=words([j for pairs in copies for pair in pairs for j in pair]), evaluation_law=p["evaluation_law"],
+        stages=wholes(p["stages"]), target=TARGETS.index(p["target"]), scale=p["scale"],
+        coefficients=floats([c for c, _ in p["terms"]]), terms=words([mask for _, mask in p["terms"]]),
+        sign=p["sign"], places=wholes(p["places"]), table=words(p["table"]), task_masks=words(p["task_masks"]),
+        task_cumulative=words(p["task_cumulative"]), task_allowed=wholes(p["task_allowed"]),
+    )
 
 
 def pointer(data, kind=c_float):
@@ -88,7 +151,9 @@ def config(cfg):
         **{name: floats(cfg[name]) for name in ("activation_params", "loss_params", "rates")},
         schedule=floats(cfg["schedule"] and cfg["schedule"].factors), rule=RULES.index(cfg.get("rule", "sgd")),
         rule_params=floats(cfg.get("rule_params", [])), clip=cfg.get("clip", 0),
-        decay_gradient=cfg.get("decay_gradient", 0),
+        decay_gradient=cfg.get("decay_gradient", 0), short_last=cfg.get("short_last", False),
+        within=cfg.get("within", -1.0),
+        problem=ctypes.pointer(problem(cfg["problem"])) if cfg.get("problem") else None,
     )
 
 
@@ -144,6 +209,79 @@ def test_the_c_interface_gives_the_records_of_the_module(library, options, isa):
         assert all((end[name] == expected[name][row].reshape(end[name].shape)).all() for name in "Wbuc")
 
 
+def test_problems_of_every_kind_have_the_records_of_the_module(library):
+    isa = ISAS[0]
+    for cfg, runs, max_steps in cases()["problems"]:
+        told = cfg["problem"]
+        pool = _lanes.Pool(**cfg | dict(isa=isa, problem=told and _lanes.Problem(**told)))
+        add(pool, runs, range(len(runs)), max_steps)
+        expected = pool.advance(600.0)
+        for row, (state, end) in enumerate(records(library, cfg, runs, max_steps, isa)):
+            assert state == [expected[name][row] for name in STATE]
+            assert all((end[name] == expected[name][row].reshape(end[name].shape)).all() for name in "Wbuc")
+
+
+def test_runs_can_be_given_steps_and_surveyed_on_the_way(library):
+    cfg = COMMON | dict(width=5, sample=20, eval_every=10, allowed_errors=0)
+    pool, run = library.paritylab_start(byref(config(cfg)), None), make_run(cfg)
+    found = (Record * 16)()
+    assert library.paritylab_survey(pool, 48, 0, found) == 0
+    for tag, steps in enumerate((25, 40)):
+        add_run(library, pool, run, tag, steps)
+    assert library.paritylab_train(pool, 7) == 2
+    for of_sample, size in ((0, 48), (1, 20)):
+        assert library.paritylab_survey(pool, 1000, of_sample, found) == 2
+        assert [(each.tag, each.status, each.steps) for each in found[:2]] == [(0, 3, 7), (1, 3, 7)]
+        assert (found[0].accuracy * size).is_integer()
+        assert (found[0].accuracy, found[0].loss) == (found[1].accuracy, found[1].loss)  # the same run twice
+    ((state, _),) = records(library, cfg, [run], [7], library.paritylab_isa(0).decode())
+    assert library.paritylab_survey(pool, 1000, 0, found) == 2
+    assert state[4:] == [found[0].accuracy, found[0].loss]
+    assert library.paritylab_train(pool, 18) == 1
+    assert library.paritylab_train(pool, 100) == 0
+    library.paritylab_end(pool)
+
+
+START_LAWS = {  # kind, numbers, kind and numbers of the output, whether biases are drawn
+    "torch": (0, [], None, True), "sign": (1, [], None, True), "gaussian": (2, [], None, True),
+    "kaiming": (2, [], None, True), "perturbed-rademacher:0.1": (3, [0.1], None, True),
+    "uniform-perturbed:0.5": (4, [0.5 * 3**0.5], None, True),
+    "sparse-rademacher:0.2": (5, [0.2], None, True), "discrete:-2,-1,1,2": (6, [-2, -1, 1, 2], None, True),
+    "sphere:0.7": (7, [], None, False), "mean-field:0.5,0.3": (7, [], (8, [0.3]), False),
+    "mirrored gaussian": (2, [], None, True),
+}
+QUICK = ("gaussian",)
+
+
+@pytest.mark.parametrize("law", long_but(START_LAWS, *QUICK))
+def test_start_weights_are_those_of_jax_to_the_last_bit(library, law):
+    """JAX's compiler fuses multiply-adds where the processor can; on one that cannot it rounds otherwise."""
+    if ISAS[0] == "baseline":
+        pytest.skip("this processor has no fused multiply-add")
+    count, n, widths = 64, 30, (12, 10)
+    setup = pl.Setup(pl.Parity(n, 2), pl.Learner(pl.MLP(widths), law))
+    keys = rng.run_keys(np.zeros(count, np.int64), np.arange(count))
+    expected, init = initial_params(setup.program, keys), setup.learner.init
+    cfg = COMMON | dict(n=n, below=[12], width=10, rates=[1.0] * 3)
+    pool, sizes = library.paritylab_start(byref(config(cfg)), None), (n, *widths, 1)
+    kind, numbers, output, biased = START_LAWS[law]
+    laws = [init, init, init.output or init]
+    scales = [each.scale(a, b) for each, a, b in zip(laws, sizes, sizes[1:], strict=False)]
+    last = output or (kind, numbers)
+    given = Law(kind, last[0], floats(numbers), floats(last[1]), floats(scales), biased, init.mirrored)
+    arrays, room = weights(make_run(cfg))
+    for run, key in enumerate(start_keys(init, keys)):
+        assert library.paritylab_draw(pool, byref(given), (c_uint32 * 2)(*key.tolist()), byref(room)) is None
+        W = np.concatenate([np.ravel(expected[layer]["w"][run]) for layer in (0, 1)])
+        # Norms on the sphere: XLA takes the processor's own approximate root, which differs between makes.
+        assert np.allclose(arrays["W"], W, rtol=1e-6) if kind == 7 else np.array_equal(arrays["W"], W)
+        assert np.array_equal(arrays["b"], np.concatenate([expected[layer]["b"][run] for layer in (0, 1)]))
+        u = np.ravel(expected[2]["w"][run])
+        assert np.allclose(arrays["u"], u, rtol=1e-6) if last[0] == 7 else np.array_equal(arrays["u"], u)
+        assert arrays["c"] == expected[2]["b"][run]
+    library.paritylab_end(pool)
+
+
 def test_weights_can_be_looked_at_on_the_way(library):
     cfg = COMMON | dict(width=64, batch=200, eval_every=10**6)
     run = make_run(cfg)
@@ -174,7 +312,9 @@ def test_the_c_interface_names_the_instruction_sets(library):
         (dict(layout=4), "layout"), (dict(layers=0), "layers"), (dict(inputs=0), "n: expected"),
         (dict(family=2, layout=1), "layout"), (dict(batch=2**20 + 1), "batch"), (dict(sample=2**62), "sample"),
         (dict(rates=Floats(None, 2)), "floats"), (dict(rates=floats([1.0])), "rates"),
-        (dict(schedule=Floats(None, -1)), "floats"),
+        (dict(schedule=Floats(None, -1)), "floats"), (dict(within=-2.0), "within"), (dict(short_last=1), "short_last"),
+        (dict(problem=ctypes.pointer(Problem(leak=-1))), "laws"),
+        (dict(problem=ctypes.pointer(Problem(leak=-1, components=wholes([1]), uniform=wholes([1])))), "copies"),
     ],
 )
 def test_the_c_interface_refuses_in_a_line(library, changes, says):

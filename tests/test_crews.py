@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import signal
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
 import paritylab as pl
+from paritylab import baselines, engines
 from paritylab.claims import Lab
 from paritylab.cli import main
 from paritylab.engines import Job
 from paritylab.papers.glasgow2023.samples import kernel_samples
 from paritylab.running import crews as module
-from paritylab.running import keeping
+from paritylab.running import keeping, sweeps
 from paritylab.storage.records import COLUMNS, Records
 from paritylab.storage.store import Store
 
@@ -88,7 +93,8 @@ def test_workers_record_curves_and_final_params_and_compute(hands: module.Crew, 
                 params[0]["w"], *(each["samples"] for each in computed))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(keeping, "_here", lambda calls: pytest.fail("this process makes something itself"))
+        patch.setattr(keeping, "curves_each", lambda *_, **__: pytest.fail("this process makes something itself"))
+        patch.setattr(keeping.engines, "final_params", lambda *_, **__: pytest.fail("this process trains"))
         helped = asked(tmp_path / "helped")
     token = module._CREW.set(None)
     try:
@@ -97,6 +103,95 @@ def test_workers_record_curves_and_final_params_and_compute(hands: module.Crew, 
         module._CREW.reset(token)
     for one, two in zip(helped, alone, strict=True):
         np.testing.assert_array_equal(one, two)
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """As if there were no crew."""
+    token = module._CREW.set(None)
+    try:
+        yield
+    finally:
+        module._CREW.reset(token)
+
+
+@pytest.mark.parametrize("engine", ["auto", pytest.param("jax", marks=pytest.mark.long)])
+def test_curves_are_recorded_by_workers(hands: module.Crew, engine: str) -> None:
+    def asked() -> pl.Curves:
+        return pl.curves(setup(0.3), 40, 20, range(3), seed=2, engine=engine, weights=True)
+
+    helped = asked()
+    with alone():
+        for one, two in zip(jax.tree.leaves(vars(helped)), jax.tree.leaves(vars(asked())), strict=True):
+            np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.long
+def test_curves_with_what_is_the_users_own_travel_and_go_on(hands: module.Crew) -> None:
+    size = {"size": lambda params: abs(params[0]["w"]).max()}
+
+    def asked() -> pl.Curves:
+        begun = pl.curves(setup(0.3), [10], runs=range(2), metrics=size, checkpoint=True)
+        return pl.curves(setup(0.3), [20], metrics=size, start=begun.checkpoint)
+
+    helped = asked()
+    assert helped.metrics is not None
+    with alone():
+        np.testing.assert_array_equal(helped.metrics["size"], (asked().metrics or {})["size"])
+
+
+def test_a_learner_of_the_users_own_is_compared_by_workers(hands: module.Crew) -> None:
+    @baselines.learner(limit=200)
+    def most_correlated(examples: Any) -> Any:
+        return np.argsort(-np.abs(examples.y @ examples.x))[: examples.k]
+
+    def asked() -> list[Any]:
+        found = baselines.compare([pl.Parity(n=8, k=1), pl.Parity(n=9, k=1)], ["exhaustive", most_correlated], runs=2)
+        return [(each.learner, each.n, each.run, each.status, each.samples, each.support) for each in found]
+
+    helped = asked()
+    with alone():
+        assert helped == asked()
+
+
+@pytest.mark.parametrize("command", [
+    "measure --n 10 --k 2 --runs 20 --max-steps 200",
+    "curves --n 10 --k 2 --steps 40 --every 20 --runs 3",
+    "compare --n 8 9 --k 2 --learners sgd,exhaustive --runs 2 --limit 5000",
+    "alignment --d 5 8 --init rademacher gaussian",
+    "fourier --n 9 --k 2 --draws 20",
+    "flow --block 20 --init gaussian --draws 4",
+    "campaign --settings i --n 10 --k 2 --batch 32 --runs 100",
+    "adaptive --nets 4",
+    "two-stage --n 11 --steps 20",
+    "leaky --k 3 --q 10 --steps 20",
+    "leaky --k 3",
+    pytest.param("xor --d 8 --width 16 --time 0.3", marks=pytest.mark.long),
+])
+def test_whatever_takes_long_goes_to_the_crew_and_comes_back_the_same(
+    command: str, hands: module.Crew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    sent: list[Any] = []
+    through = hands._through
+    monkeypatch.setattr(hands, "_through", lambda *arguments: sent.append(arguments) or through(*arguments))
+    monkeypatch.setattr(module, "crew", lambda *_: contextlib.nullcontext())  # the one that is there
+
+    def said(folder: str, *more: str) -> Any:
+        assert main([*command.split(), *more, "--json", "--out", str(tmp_path / folder)]) == 0
+        return but_times(json.loads(capsys.readouterr().out.replace(str(tmp_path / folder), "")))
+
+    helped = said("helped", "--workers", "2")
+    assert sent
+    with alone():
+        assert helped == said("alone")
+
+
+def but_times(value: Any) -> Any:
+    """A document less what it says of seconds."""
+    if isinstance(value, dict):
+        return {name: but_times(item) for name, item in value.items() if "second" not in name}
+    return [but_times(item) for item in value] if isinstance(value, list) else value
 
 
 def test_a_network_of_the_users_own_travels_too(hands: module.Crew) -> None:
@@ -132,6 +227,33 @@ def test_small_cells_share_blocks() -> None:
     for index, _ in blocks.take(workers=2):
         blocks.learn(index, 0.001)
     assert len(blocks.take(workers=2)) > 20
+
+
+def failing(number: int) -> int:
+    if number == 3:
+        raise FileNotFoundError("no such table")
+    return number
+
+
+def test_answers_come_together_and_a_failing_call_is_told_in_one_line(
+    hands: module.Crew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gathered: list[int] = []
+    gather = hands.client.gather
+    monkeypatch.setattr(hands.client, "gather", lambda futures: gathered.append(len(futures)) or gather(futures))
+    monkeypatch.setattr(module, "AHEAD", 50)
+    monkeypatch.setattr(module, "TOGETHER_SECONDS", 0.5)
+    assert dict(hands.each(abs, [(-i,) for i in range(100)])) == {i: i for i in range(100)}
+    assert sum(gathered) == 100
+    assert len(gathered) < 50
+    with pytest.raises(pl.InvalidInput, match="on a worker: no such table"):
+        list(hands.each(failing, [(i,) for i in range(5)]))
+
+
+def test_programs_are_tried_by_the_crew_where_there_are_many(hands: module.Crew) -> None:
+    many = [pl.Setup(pl.Parity(n, 2)) for n in range(4, 4 + module.TRIED + 1)]
+    assert list(module.in_parts(sweeps._failures_of, many)) == [None] * len(many)
+    assert hands.choices(many) == engines.choices(many)
 
 
 def test_a_cell_whose_function_fails_is_named_and_the_others_go_on(hands: module.Crew) -> None:

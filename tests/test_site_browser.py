@@ -24,13 +24,14 @@ AXE = (Path(__file__).parent / "vendor" / "axe" / "axe.min.js").read_text(encodi
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync")
 PAGES = ("index.html", "barak2022.html", "abbe2024.html", "glasgow2023.html", "daniely2020.html", "figure7.html",
-         "alignment.html", "watch.html", "results.html", "docs/index.html", "docs/tutorial.html",
+         "alignment.html", "play.html", "watch.html", "results.html", "docs/index.html", "docs/tutorial.html",
          "docs/how-to/add-a-paper.html", "docs/reference/api.html", "docs/reference/cli.html",
          "docs/reference/errata.html", "docs/reference/reproduction.html", "docs/explanation/theory/alignment.html",
          "docs/explanation/theory/leaky.html", "docs/explanation/engines.html", "docs/explanation/performance.html",
          "source/barak2022/amended_table.html")
 WITH_FORMULAS = ("docs/explanation/theory/alignment.html", "docs/explanation/theory/leaky.html")
-IN_BOTH = ("index.html", "barak2022.html", "figure7.html", "alignment.html", "watch.html", "docs/reference/errata.html")
+IN_BOTH = ("index.html", "barak2022.html", "figure7.html", "alignment.html", "play.html", "watch.html",
+           "docs/reference/errata.html")
 
 
 def chromium():

@@ -24,17 +24,18 @@ if TYPE_CHECKING:
     from paritylab.engines import EngineNotice as EngineNotice
     from paritylab.engines.checkpoints import Checkpoint as Checkpoint
     from paritylab.engines.curves import Curves as Curves
-    from paritylab.engines.curves import curves as curves
     from paritylab.errors import CellFailed as CellFailed
     from paritylab.errors import InvalidInput as InvalidInput
     from paritylab.functions.fingerprints import named as named
     from paritylab.measures.alignment import alignment as alignment
+    from paritylab.measures.alignment import alignments as alignments
     from paritylab.measures.population import population_gradient as population_gradient
     from paritylab.papers.barak2022 import figure7 as figure7
     from paritylab.papers.barak2022 import settings as settings
     from paritylab.running.crews import crew as crew
     from paritylab.running.races import Race as Race
     from paritylab.running.races import race as race
+    from paritylab.running.recording import curves as curves
     from paritylab.running.sweeps import Result as Result
     from paritylab.running.sweeps import measure as measure
     from paritylab.running.sweeps import sweep as sweep
@@ -77,13 +78,14 @@ _WHERE = {
     "baselines.classifier": ("ParityClassifier",),
     "engines": ("EngineNotice",),
     "engines.checkpoints": ("Checkpoint",),
-    "engines.curves": ("Curves", "curves"),
+    "engines.curves": ("Curves",),
     "errors": ("CellFailed", "InvalidInput"),
     "functions.fingerprints": ("named",),
-    "measures.alignment": ("alignment",),
+    "measures.alignment": ("alignment", "alignments"),
     "measures.population": ("population_gradient",),
     "running.crews": ("crew",),
     "running.races": ("Race", "race"),
+    "running.recording": ("curves",),
     "running.sweeps": ("Result", "measure", "sweep"),
     "setups.networks": ("MLP", "DisjointPolyNet", "Network", "Neuron", "PolyNet", "Transformer"),
     "setups.optimisers": ("SGD", "Adam", "AdamW", "Lion", "Optax", "RMSProp", "SignSGD"),

@@ -40,6 +40,7 @@ def cases() -> dict[str, list[Case]]:
         "options": _options(),
         "optimisers": _optimisers(),
         "divergence": _divergence(),
+        "problems": _problems(),
     }
 
 
@@ -141,46 +142,99 @@ def _divergence() -> list[Case]:
     return [*found, *(_case(9, 20, layout=layout, **tiny) for layout in ("lanes", "within", "deep"))]
 
 
+def _problems() -> list[Case]:
+    """Targets, laws and stages of every kind, as the engine hands them to the kernel."""
+    from paritylab.engines import sources
+
+    laws = pl.laws
+    posed = [
+        pl.LeakyParity(33, 3, leak=0.3), pl.Polynomial(12, terms=[(0.5, (0, 1)), (-1.5, (2, 3, 4))]),
+        pl.Problem(12, "majority:5"), pl.Problem(12, "staircase:4", scale=0.5),
+        pl.Problem(33, pl.Table((3, 4, 5, 32), "9a6f")), pl.Parity(12, 3, sample=30, short_last=True),
+        pl.Problem(12, pl.Sum([(1.0, (0,)), (-0.7, (1, 2))], sign=True), "biased:0.3"),
+        pl.Problem(33, [0, 1, 32], laws.Mixture(0.2, laws.Biased(0.9), laws.Active(20))),
+        pl.Problem(33, [0, 1], laws.Pairs([(3, 4), (5, 32)], -0.5)), pl.Problem(12, [0, 1, 2], "biased:0.3", sample=40),
+        pl.Problem(12, pl.Tasks([(2, 3), (3, 4, 5)], weights=(1, 3), solved=(1,))),
+        pl.Problem(33, [0, 1, 2], evaluation="biased:0.8",
+                   stages=[pl.Stage(6, "biased:0.9", slide=True), pl.Stage(13, batch=3, noise=0.2)]),
+    ]
+    found = []
+    for problem, layout in itertools.product(posed, ("lanes", "within", "deep")):
+        told = sources.told(problem, pl.Protocol(eval_size=48, threshold=0.9), 8)
+        shape = dict(n=problem.n, width=9, batch=8, layout=layout, sample=problem.sample or 0, replacement=False,
+                     short_last=problem.short_last)
+        found += [_case(9, 20, flip=2**28, **shape, problem=told, within=within) for within in (-1.0, 0.5)]
+    return found
+
+
 # --- to the driver and back -------------------------------------------------------------------------------------------
 
 
 def to_bytes(made: list[Case]) -> bytes:
-    """What driver.c reads."""
+    """What driver.cpp reads, in the form of native/message.h."""
     return b"".join([_whole(len(made)), *itertools.chain.from_iterable(map(_parts, made))])
 
 
 def _whole(*numbers: int) -> bytes:
-    return struct.pack(f"<{len(numbers)}q", *numbers)
+    return struct.pack(f"<{len(numbers)}q", *map(int, numbers))
 
 
-def _floats(numbers: Any) -> bytes:
-    data = np.asarray([] if numbers is None else numbers, "<f4")
-    return _whole(data.size) + data.tobytes()
+def _real(*numbers: float) -> bytes:
+    return struct.pack(f"<{len(numbers)}d", *np.float32(numbers))
+
+
+def _raw(numbers: Any, kind: str) -> bytes:
+    data = np.asarray(numbers, kind).tobytes()
+    return data + bytes(-len(data) % 8)
+
+
+def _many(numbers: Any, kind: str) -> bytes:
+    data = np.asarray([] if numbers is None else numbers, kind).reshape(-1)
+    return _whole(data.size) + _raw(data, kind)
+
+
+def _problem(p: dict[str, Any]) -> list[bytes]:
+    laws = p["laws"]  # (cumulative, planes, always, copies, plain) of each
+    copies = [pairs for law in laws for pairs in law[3]]
+    return [
+        _whole(p["stride"], -1 if p["leak"] is None else p["leak"]), _many([len(law[3]) for law in laws], "<i8"),
+        _many([law[4] for law in laws], "<i8"),
+        *(_many(np.concatenate([np.ravel(law[i]) for law in laws]), "<u4") for i in range(3)),
+        _many([len(pairs) for pairs in copies], "<i8"),
+        _many([j for pairs in copies for pair in pairs for j in pair], "<u4"),
+        _whole(p["law"], p["evaluation_law"]), _many(p["stages"], "<i8"),
+        _whole(("product", "sum", "table", "tasks").index(p["target"])), _real(p["scale"]),
+        _many([c for c, _ in p["terms"]], "<f4"), _many([mask for _, mask in p["terms"]], "<u4"), _whole(p["sign"]),
+        _many(p["places"], "<i8"), _many(p["table"], "<u4"), _many(p["task_cumulative"], "<u4"),
+        _many(p["task_masks"], "<u4"), _many(p["task_allowed"], "<i8"),
+    ]
 
 
 def _parts(case: Case) -> list[bytes]:
     cfg, runs, max_steps = case
-    widths = [*cfg.get("below", []), cfg["width"]]
+    bias = (1 if cfg.get("head_bias", True) else 2) if cfg.get("bias", True) else 0
+    problem = cfg.get("problem")
     parts = [
-        _whole(FAMILIES.index(cfg["family"]), cfg["n"], len(widths)), np.array(widths, "<i4").tobytes(),
-        _whole(cfg.get("bias", True), KINDS.index(cfg["activation"])), _floats(cfg["activation_params"]),
-        _whole(LOSS_KINDS.index(cfg["loss"])), _floats(cfg["loss_params"]), _whole(cfg["batch"]),
-        _floats(cfg["schedule"] and cfg["schedule"].factors), _floats(cfg["rates"]),
-        np.array([cfg["decay_coupled"], cfg["decay_plain"]], "<f4").tobytes(),
-        _whole(*(int(cfg[name]) for name in ("sample", "replacement", "eval_every", "eval_size", "eval_fresh",
-                                             "allowed_errors", "consecutive"))),
-        _whole(LAYOUTS.index(cfg["layout"]), RULES.index(cfg.get("rule", "sgd"))), _floats(cfg.get("rule_params", [])),
-        np.array([cfg.get("clip", 0), cfg.get("decay_gradient", 0)], "<f4").tobytes(), _whole(len(runs)),
+        _whole(FAMILIES.index(cfg["family"]), cfg["n"]), _many([*cfg.get("below", []), cfg["width"]], "<i8"),
+        _whole(bias, KINDS.index(cfg["activation"])), _many(cfg["activation_params"], "<f4"),
+        _whole(LOSS_KINDS.index(cfg["loss"])), _many(cfg["loss_params"], "<f4"), _whole(cfg["batch"]),
+        _many(cfg["schedule"] and cfg["schedule"].factors, "<f4"), _many(cfg["rates"], "<f4"),
+        _real(cfg["decay_coupled"], cfg["decay_plain"]),
+        _whole(cfg["sample"], cfg["replacement"], cfg.get("short_last", False), cfg["eval_every"], cfg["eval_size"],
+               cfg["eval_fresh"], cfg["allowed_errors"]),
+        _real(cfg.get("within", -1.0)),
+        _whole(cfg["consecutive"], LAYOUTS.index(cfg["layout"]), RULES.index(cfg.get("rule", "sgd"))),
+        _many(cfg.get("rule_params", []), "<f4"), _real(cfg.get("clip", 0), cfg.get("decay_gradient", 0)),
+        _whole(problem is not None), *(_problem(problem) if problem else []), _whole(len(runs)),
     ]
     for run, steps in zip(runs, max_steps, strict=True):
-        parts.append(_whole(*(int(word) for word in run["key"]), run["flip"], int(steps)))
-        parts.append(np.array([run["lr"], run["tau"]], "<f4").tobytes() + run["mask"].astype("<u4").tobytes())
-        parts += [np.asarray(run["start"][name], "<f4").tobytes() for name in "Wbuc"]
+        parts.append(_whole(*run["key"], run["flip"], steps) + _real(run["lr"], run["tau"]) + _raw(run["mask"], "<u4"))
+        parts += [_raw(run["start"][name], "<f4") for name in "Wbuc"]
     return parts
 
 
 def from_bytes(made: list[Case], data: bytes) -> list[dict[str, np.ndarray]]:
-    """What driver.c wrote: the columns of each case's records, by tag."""
+    """What driver.cpp wrote: the columns of each case's records, by tag."""
     found, at = [], 0
     for _, runs, _ in made:
         sizes = [(name, "<f4", runs[0]["start"][name].size) for name in "Wbuc"]

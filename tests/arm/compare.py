@@ -23,7 +23,8 @@ BUILD = ROOT / "build" / "arm"
 TARGET = ["-target", "aarch64-linux-musl", "-O3", "-Wall", "-Wextra", "-Werror", "-I", str(ROOT / "native")]
 CXX = ["-std=c++20", "-fno-exceptions"]  # the C interface needs none
 KERNEL = ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-DPARITYLAB_ISA=neon"]  # as CMakeLists.txt
-SOURCES = ("paritylab", "kernels", "refusal", "problem", "stock", "finite_sample", "kernel")
+SOURCES = ("paritylab", "given", "kernels", "refusal", "problem", "problem_parts", "starts", "message", "stock",
+           "finite_sample", "kernel")
 COLUMNS = ("status", "t_c", "steps", "accuracy", "loss", *"Wbuc")
 
 
@@ -41,8 +42,8 @@ def build() -> Path:
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         list(threads.map(compiled, SOURCES))
     driver = BUILD / "driver"
-    source, main = Path(__file__).with_name("driver.c"), BUILD / "driver.o"
-    subprocess.run([*zig, "cc", *TARGET, "-c", source, "-o", main], check=True)
+    source, main = Path(__file__).with_name("driver.cpp"), BUILD / "driver.o"
+    subprocess.run([*zig, "c++", *TARGET, *CXX, "-c", source, "-o", main], check=True)
     subprocess.run([*zig, "c++", *TARGET[:2], main, *objects.values(), "-o", driver], check=True)
     return driver
 
@@ -56,7 +57,8 @@ def on_arm(qemu: str, driver: Path, made: list[Case]) -> list[dict[str, np.ndarr
 
 def here(isa: str, case: Case) -> dict[str, np.ndarray]:
     cfg, runs, max_steps = case
-    pool = _lanes.Pool(**cfg | {"isa": isa})
+    told = cfg.get("problem")
+    pool = _lanes.Pool(**cfg | {"isa": isa, "problem": told and _lanes.Problem(**told)})
     add(pool, runs, range(len(runs)), max_steps)
     got = pool.advance(600.0)
     assert pool.active == 0

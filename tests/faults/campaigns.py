@@ -142,6 +142,27 @@ def interrupt_campaign(moments: Random, folder: Path, bench: Bench) -> Outcome:
     return finished(bench, folder, outcome)
 
 
+def kill_campaign_with_workers(moments: Random, folder: Path, bench: Bench) -> Outcome:
+    """Kill a worker of a campaign that has two, later its main process; then let it through, alone."""
+    outcome = Outcome()
+    child = bench.start(folder, "--workers", "2", command=COMMAND, first=SMALL)
+    with ended(child):
+        wait_for(lambda: child.status() is not None or len(child.workers()) == 2, 60)
+        time.sleep(moments.uniform(0, 2))
+        for pid in child.workers()[:1]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+                outcome.faults += 1
+        limit = time.monotonic() + moments.uniform(0, 2 * undisturbed(bench)[1])
+        wait_for(lambda: child.status() is not None or time.monotonic() > limit, 60)
+        child.send(signal.SIGKILL)
+        status = child.wait()
+        outcome.faults += status == -signal.SIGKILL
+        outcome.expect(status in (0, -signal.SIGKILL) and not child.err, f"status {status}: {child.err}")
+        outcome.left += child.orphans()
+    return finished(bench, folder, outcome)
+
+
 def damaged_counts(moments: Random, folder: Path, bench: Bench) -> Outcome:
     """Counts that are cut short, flipped, empty or another's: each is noted and made again."""
     outcome = Outcome()

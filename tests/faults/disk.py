@@ -41,7 +41,7 @@ def mounted(path: Path, options: str) -> Iterator[None]:
         subprocess.run(["umount", "--lazy", str(path)], check=True)
 
 
-def full_disk(moments: Random, folder: Path, bench: Bench) -> Outcome:
+def full_disk(moments: Random, folder: Path, bench: Bench, *options: str) -> Outcome:
     """A disk that is full at one moment or another, then has some more room, then enough."""
     outcome = Outcome()
     with mounted(folder / "disk", f"size={DISK}"):
@@ -52,11 +52,11 @@ def full_disk(moments: Random, folder: Path, bench: Bench) -> Outcome:
             ballast.write_bytes(b"")
             room = os.statvfs(folder / "disk")
             ballast.write_bytes(bytes(max(0, room.f_bavail * room.f_frsize - free)))
-            child = bench.start(out)
+            child = bench.start(out, *options)
             status = child.wait()
             outcome.faults += status == 2
             outcome.expect(status == 0 or child.refused("No space left on device"), f"status {status}: {child.err}")
-            outcome.left += len(list(out.rglob(".*.tmp")))
+            outcome.left += len(list(out.rglob(".*.tmp"))) + child.orphans()
             outcome.different += differing(records(out), bench.undisturbed)
             if status == 0:
                 break
@@ -64,6 +64,11 @@ def full_disk(moments: Random, folder: Path, bench: Bench) -> Outcome:
         bench.complete(out, outcome=outcome)
         outcome += compared(out, bench.undisturbed)
     return outcome
+
+
+def full_disk_with_workers(moments: Random, folder: Path, bench: Bench) -> Outcome:
+    """The same with two worker processes, which go when their command does."""
+    return full_disk(moments, folder, bench, "--workers", "2")
 
 
 def no_room_for_a_file(moments: Random, folder: Path, bench: Bench) -> Outcome:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 
 from faults.bench import (
     COMMAND,
@@ -26,6 +27,8 @@ from faults.bench import (
     records,
     wait_for,
 )
+
+from paritylab.running import clusters
 
 CAMPAIGN = 8  # attempts to cut a command short before it is let through
 
@@ -152,26 +155,37 @@ def kill_workers(moments: Random, folder: Path, bench: Bench) -> Outcome:
     return outcome
 
 
+class Cluster(NamedTuple):
+    scheduler: Child
+    workers: list[Child]
+    address: str
+
+
 @contextlib.contextmanager
-def cluster(folder: Path, bench: Bench, workers: int = 1) -> Iterator[tuple[Child, str]]:
-    """A Dask scheduler on a free port of loopback, with workers of its own; the scheduler and its address."""
+def cluster(
+    folder: Path, bench: Bench, workers: int = 1, port: int = 0, credentials: Path | None = None
+) -> Iterator[Cluster]:
+    """A Dask scheduler on a port of loopback, a free one unless said, with workers of its own; behind TLS if wanted."""
     file = folder / "scheduler.json"
     file.unlink(missing_ok=True)
     common = ["--host", "127.0.0.1", "--scheduler-file", str(file), "--no-dashboard"]
-    scheduler = Child(bench, [*common, "--port", "0"], program="distributed.cli.dask_scheduler:main")
+    if credentials is not None:
+        certificate, key = str(credentials / "certificate.pem"), str(credentials / "key.pem")
+        common += ["--protocol", "tls", "--tls-ca-file", certificate, "--tls-cert", certificate, "--tls-key", key]
+    scheduler = Child(bench, [*common, "--port", str(port)], program="distributed.cli.dask_scheduler:main")
     with ended(scheduler):
         wait_for(lambda: file.is_file() and file.read_text().endswith("}"), 60)
         more = [*common, "--no-nanny", "--nthreads", "1", "--death-timeout", "5", "--local-directory", str(folder)]
         hands = [Child(bench, more, program="distributed.cli.dask_worker:main") for _ in range(workers)]
         with ended(*hands):
-            yield scheduler, json.loads(file.read_text())["address"]
+            yield Cluster(scheduler, hands, json.loads(file.read_text())["address"])
 
 
 def kill_scheduler(moments: Random, folder: Path, bench: Bench) -> Outcome:
     """Kill the scheduler of a Dask cluster; the command then goes on with another one, or alone."""
     outcome = Outcome()
     out = folder / "out"
-    with cluster(folder, bench) as (scheduler, address):
+    with cluster(folder, bench) as (scheduler, _, address):
         child = bench.start(out, "--scheduler", address)
         moment(moments, bench, child, out)
         scheduler.send(signal.SIGKILL)
@@ -182,8 +196,70 @@ def kill_scheduler(moments: Random, folder: Path, bench: Bench) -> Outcome:
     if moments.random() < 0.5:
         bench.complete(out, outcome=outcome)
     else:
-        with cluster(folder, bench) as (_, address):
+        with cluster(folder, bench) as (*_, address):
             bench.complete(out, "--scheduler", address, outcome=outcome)
+    outcome += compared(out, bench.undisturbed)
+    return outcome
+
+
+def restart_scheduler(moments: Random, folder: Path, bench: Bench) -> Outcome:
+    """Kill the scheduler, and start another at its address at once; the command ends, the next one goes on with it."""
+    outcome, out = Outcome(), folder / "out"
+    with cluster(folder, bench) as (scheduler, _, address):
+        child = bench.start(out, "--scheduler", address)
+        after_a_block(moments, child, out)
+        scheduler.send(signal.SIGKILL)
+        scheduler.wait()
+        outcome.faults += 1
+        with cluster(folder, bench, 2, int(address.rpartition(":")[2])) as (*_, again):
+            outcome.expect(again == address, f"not the same address: {again}")
+            status = child.wait()
+            outcome.expect(status == 0 or child.refused("scheduler"), f"status {status}: {child.err}")
+            outcome.different += differing(records(out), bench.undisturbed)
+            bench.complete(out, "--scheduler", address, outcome=outcome)
+    outcome += compared(out, bench.undisturbed)
+    return outcome
+
+
+def still_scheduler(moments: Random, folder: Path, bench: Bench) -> Outcome:
+    """The scheduler, or a worker, gets no time for longer than connections usually may take; nothing is said."""
+    outcome, out = Outcome(), folder / "out"
+    with cluster(folder, bench, 2) as (scheduler, workers, address):
+        child = bench.start(out, "--scheduler", address)
+        after_a_block(moments, child, out)
+        still = moments.choice([scheduler, workers[0]])
+        still.send(signal.SIGSTOP)
+        time.sleep(moments.uniform(clusters.CONNECT_SECONDS + 1, clusters.CONNECT_SECONDS + 5))
+        still.send(signal.SIGCONT)
+        outcome.faults += 1
+        status = child.wait()
+        outcome.expect(status == 0 and not child.err, f"status {status}: {child.err}")
+    outcome += compared(out, bench.undisturbed)
+    return outcome
+
+
+# The credentials of a user, as Dask's configuration has them.
+CREDENTIALS = """
+import dask
+dask.config.set({{"distributed.comm.tls.ca-file": {certificate!r}, "distributed.comm.tls.client.cert": {certificate!r},
+                  "distributed.comm.tls.client.key": {key!r}}})
+"""
+
+
+def kill_worker_behind_tls(moments: Random, folder: Path, bench: Bench) -> Outcome:
+    """Kill one of two workers of a cluster that talks TLS; the other does its runs."""
+    outcome, out, private = Outcome(), folder / "out", folder / "private"
+    private.mkdir(0o700)
+    kept = clusters._kept_credentials(private)
+    first = CREDENTIALS.format(certificate=kept.tls_client_cert, key=kept.tls_client_key)
+    with cluster(folder, bench, 2, credentials=private) as (_, workers, address):
+        outcome.expect(address.startswith("tls://"), address)
+        child = bench.start(out, "--scheduler", address, first=first)
+        after_a_block(moments, child, out)
+        moments.choice(workers).send(signal.SIGKILL)
+        outcome.faults += 1
+        status = child.wait()
+        outcome.expect(status == 0 and not child.err, f"status {status}: {child.err}")
     outcome += compared(out, bench.undisturbed)
     return outcome
 
@@ -202,14 +278,14 @@ def mixture(moments: Random, folder: Path, bench: Bench, workers: int = 4) -> Ou
         outcome.faults += status != 0
         outcome.expect(child.err == said, f"status {status}: {child.err}")
         outcome.left += child.orphans()
-    with cluster(folder, bench) as (scheduler, address):
+    with cluster(folder, bench) as (scheduler, _, address):
         child = bench.start(out, "--scheduler", address)
         after_a_block(moments, child, out)
         scheduler.send(signal.SIGKILL)
         status = child.wait()
         outcome.faults += status != 0
         outcome.expect(status == 0 or child.refused("scheduler"), f"status {status}: {child.err}")
-    with cluster(folder, bench, 2) as (_, address):
+    with cluster(folder, bench, 2) as (*_, address):
         bench.complete(out, "--scheduler", address, outcome=outcome)
     outcome += compared(out, bench.undisturbed)
     return outcome

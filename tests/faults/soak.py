@@ -34,16 +34,21 @@ SCENARIOS: dict[str, Callable[..., Outcome]] = {
     KILLS[0]: processes.kill_command,
     KILLS[1]: processes.kill_command_with_workers,
     "workers are killed": processes.kill_workers,
+    "one of two workers behind TLS is killed": processes.kill_worker_behind_tls,
     "the Dask scheduler is killed": processes.kill_scheduler,
+    "the Dask scheduler is restarted": processes.restart_scheduler,
+    "the Dask scheduler or a worker stands still": processes.still_scheduler,
     "Ctrl-C": processes.interrupt_command,
     "Ctrl-C while libraries are imported": processes.interrupt_cold_command,
     "Ctrl-C with two workers": processes.interrupt_command_with_workers,
     "one process, then four, then a cluster, each cut short": processes.mixture,
     "a campaign is killed": campaigns.kill_campaign,
     "Ctrl-C in a campaign": campaigns.interrupt_campaign,
+    "workers of a campaign are killed, then the campaign": campaigns.kill_campaign_with_workers,
     "counts of a campaign are damaged": campaigns.damaged_counts,
     "work for another machine is cut short, or its workers": campaigns.offload_cut_short,
     "the disk is full": disk.full_disk,
+    "the disk is full, with two workers": disk.full_disk_with_workers,
     "a file may not grow": disk.no_room_for_a_file,
     "the disk is read-only": disk.read_only_disk,
     "a call to the disk fails": disk.failing_disk,
@@ -60,20 +65,26 @@ SCENARIOS: dict[str, Callable[..., Outcome]] = {
 }
 
 
-def soak(seconds: float, kills: int, seed: int, folder: Path) -> dict[str, Any]:
-    """Go through all scenarios in random orders until the time is up, then go on killing until there were enough."""
+def soak(seconds: float, kills: int, seed: int, folder: Path, before: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Go through all scenarios in random orders until the time is up, then through those that did not have their turn,
+    then go on killing until there were enough. With the counts of a soak from ``before`` it goes on from there.
+    """
+    earlier = before["scenarios"] if before else {}
     totals = {name: Outcome() for name in SCENARIOS}
     times = dict.fromkeys(SCENARIOS, 0)
+    for name in SCENARIOS.keys() & earlier.keys():
+        times[name], totals[name] = earlier[name].pop("times"), Outcome(**earlier[name])
     impossible: dict[str, str] = {}
     order: list[str] = []
-    start = time.monotonic()
+    start = time.monotonic() - (before["seconds"] if before else 0)
     with Bench(folder) as bench:
         while True:
             late, killed = time.monotonic() - start > seconds, sum(totals[name].faults for name in KILLS)
-            if late and killed >= kills:
+            untried = [name for name in SCENARIOS if not times[name] and name not in impossible]
+            if late and killed >= kills and not untried:
                 break
             order = order or random.Random(f"{seed} {sum(times.values())}").sample(list(SCENARIOS), len(SCENARIOS))
-            name = KILLS[0] if late else order.pop()
+            name = order.pop() if not late else untried[0] if untried else KILLS[0]
             outcome = tried(name, f"{seed} {name} {times[name]}", folder, bench, impossible)
             totals[name] += outcome
             times[name] += name not in impossible
@@ -134,13 +145,15 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=200, help="kills of the command's main process at least")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the counts")
+    parser.add_argument("--resume", action="store_true", help="go on from the counts in that file, with their seed")
     parser.add_argument("--markdown", action="store_true", help="put the counts of the last soak into the page")
     options = parser.parse_args()
     if options.markdown:
         PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), json.loads(COUNTS.read_text())), encoding="utf-8")
         return 0
     with tempfile.TemporaryDirectory() as folder:
-        counts = soak(options.seconds, options.kills, options.seed, Path(folder))
+        before = json.loads(options.json.read_text(encoding="utf-8")) if options.resume else None
+        counts = soak(options.seconds, options.kills, before["seed"] if before else options.seed, Path(folder), before)
     print(table(counts))
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)

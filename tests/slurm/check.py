@@ -1,4 +1,5 @@
-"""``make slurm``: a sweep in real Slurm jobs, one of them cancelled midway, gives the records of one process.
+"""``make slurm``: sweeps in real Slurm jobs give the records of one process, and a campaign its counts: where a job is
+cancelled midway, where the command is killed, and where it cannot write any more.
 
 Nothing is installed: what is missing is named, with exit status 2. The cluster is private: daemons of its own on
 loopback, files in a temporary folder, all gone in the end.
@@ -8,11 +9,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +24,15 @@ from slurm.daemons import cluster, missing, said, wait_for
 
 import paritylab as pl
 from paritylab.engines import lanes
+from paritylab.storage.counts import Counted
 from paritylab.storage.records import COLUMNS, Records
 from paritylab.storage.store import Store
 
 ENGINE, RUNS = ("jax", 2_000) if lanes.kernel() is None else ("lanes", 20_000)
 SETUP = pl.Setup(pl.Parity(30, 3), pl.Learner(optimiser=pl.SGD(0.2)))
 MEASURE = ["measure", "--n", "30", "--k", "3", "--lr", "0.2", "--runs", str(RUNS), "--engine", ENGINE, "--json"]
+CAMPAIGN = ["campaign", "--settings", "i", "--n", "10", "--k", "2", "--batch", "32", "4", "--runs", "2000", "--json"]
+MOST_BYTES = 2**12  # of a file, where the disk is said to be full: credentials are smaller, blocks are not
 JOBS = ["--slurm", "partition=lab,cores=1,jobs=2,walltime=00:30:00"]
 
 
@@ -56,8 +62,8 @@ def check(folder: Path, environment: dict[str, str]) -> None:
     node.mkdir()
     environment |= {"TMPDIR": str(node), "DASK_JOBQUEUE__SLURM__INTERFACE": "lo"}
 
-    def paritylab(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "-m", "paritylab", *arguments], cwd=here, env=environment,
+    def paritylab(*arguments: str, under: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*under, sys.executable, "-m", "paritylab", *arguments], cwd=here, env=environment,
                               capture_output=True, text=True)
 
     tell("a dry run, and a partition that does not exist")
@@ -70,10 +76,13 @@ def check(folder: Path, environment: dict[str, str]) -> None:
     assert "invalid partition specified: nowhere" in wrong.stderr, wrong.stderr
     assert not out.exists(), "a dry run or a refused job left something"
 
+    def begun(*arguments: str) -> subprocess.Popen[str]:
+        with open(folder / "said", "w") as errors:
+            return subprocess.Popen([sys.executable, "-m", "paritylab", *arguments, *JOBS], cwd=here, env=environment,
+                                    stdout=subprocess.PIPE, stderr=errors, text=True)
+
     tell(f"{RUNS} runs in two jobs")
-    with open(folder / "said", "w") as errors:
-        sweep = subprocess.Popen([sys.executable, "-m", "paritylab", *MEASURE, *JOBS, "--out", str(out)], cwd=here,
-                                 env=environment, stdout=subprocess.PIPE, stderr=errors, text=True)
+    sweep = begun(*MEASURE, "--out", str(out))
     try:
         first = cancelled_midway(out, sweep, environment, paritylab)
         shown, _ = sweep.communicate(timeout=1200)
@@ -97,6 +106,35 @@ def check(folder: Path, environment: dict[str, str]) -> None:
     mine = [f"paritylab-{os.getuid()}"]  # of the process that asked
     wait_for(lambda: os.listdir(node) == mine, 30, f"files on the node: {os.listdir(node)}")
     tell(f"job {first} was cancelled midway; {len(alone)} records are those of one process")
+
+    out = folder / "killed"
+    sweep = begun(*MEASURE, "--out", str(out))
+    wait_for(lambda: sweep.poll() is not None or len(records(out)) > 0, 300, "no records")
+    sweep.kill()
+    assert sweep.wait() == -signal.SIGKILL, f"it ended before: {sweep.returncode}"
+    there = len(records(out))
+    wait_for(lambda: not queue(environment), 240, "jobs outlive their command by minutes")
+    tell(f"the command was killed with {there} records; its jobs have ended")
+
+    full = paritylab(*MEASURE, *JOBS, "--out", str(out), under=["prlimit", f"--fsize={MOST_BYTES}"])
+    assert full.returncode == 2, full
+    assert len(full.stderr.splitlines()) == 1, full.stderr
+    assert "cannot write" in full.stderr, full.stderr
+    assert "File too large" in full.stderr, full.stderr
+    tell(f"the same command could not write: {full.stderr.strip()}")
+    again = paritylab(*MEASURE, *JOBS, "--out", str(out))
+    assert again.returncode == 0, again
+    assert same(records(out), alone), "the records differ"
+    tell("the same command went on, and all records are those of one process")
+
+    done = [paritylab(*CAMPAIGN, *more, "--out", str(folder / name))
+            for name, more in (("campaign", JOBS), ("alone", []))]
+    assert [each.returncode for each in done] == [0, 0], done
+    counts = [{path.name: Counted.load(path).counts for path in (folder / name / "campaign").glob("counts-*")}
+              for name in ("campaign", "alone")]
+    assert counts[0].keys() == counts[1].keys() != set(), counts
+    assert all(str(counts[0][name]) == str(counts[1][name]) for name in counts[0]), "the counts differ"
+    tell("a campaign in two jobs has the counts of one process")
 
 
 def cancelled_midway(out: Path, sweep: subprocess.Popen[str], environment: dict[str, str], paritylab: Any) -> str:

@@ -49,6 +49,7 @@ MpiDefault=none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 ReturnToService=2
+PropagateResourceLimits=NONE
 KillWait=5
 NodeName={host} NodeAddr=127.0.0.1 CPUs=2 RealMemory=8000 State=UNKNOWN
 PartitionName=lab Nodes={host} Default=YES MaxTime=INFINITE State=UP

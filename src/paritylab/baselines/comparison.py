@@ -23,6 +23,7 @@ from paritylab.errors import InvalidInput, require
 from paritylab.functions import fingerprints
 from paritylab.memory import Part, require_room
 from paritylab.progress import Bar
+from paritylab.running import crews
 from paritylab.setups.problems import AnyProblem
 from paritylab.storage.kept import KeptWarning, load_arrays, recall, save_arrays
 
@@ -59,31 +60,40 @@ def compare(
     for problem, each in cells:
         bound(each, problem, limit)
         check_reach(name_of(each), chosen(each, problem).method, problem, threshold)
-    found: list[Record] = []
+    known = [_kept(out, each, problem, seed, limit, threshold, learner) for problem, each in cells]
+    missing = [sorted(set(range(runs)) - {row.run for row in rows}) for rows, _ in known]
     with Bar("runs", len(cells) * runs, progress) as bar:
-        for problem, each in cells:
-            rows, keep = _kept(out, each, problem, seed, limit, threshold, learner)
-            missing = sorted(set(range(runs)) - {row.run for row in rows})
-            done, note = len(found) + runs - len(missing), f"{name_of(each)}, n = {problem.n}"
-            bar.show(done, note)
-            if each == "sgd" and missing:
-                rows += _train(problem, missing, seed, limit, threshold, learner, out)
+        done = len(cells) * runs - sum(map(len, missing))
+        for (problem, each), (rows, keep), left in zip(cells, known, missing, strict=True):
+            if each == "sgd" and left:
+                bar.show(done, f"sgd, n = {problem.n}")
+                rows += _train(problem, left, seed, limit, threshold, learner, out)
                 keep(rows)
-                missing = []
-            kept = time.perf_counter()
-            try:
-                for run in missing:
-                    rows.append(needed(each, problem, run, seed, limit, threshold))
-                    done += 1
-                    bar.show(done, note)
-                    if time.perf_counter() - kept > FLUSH_SECONDS:
-                        keep(rows)
-                        kept = time.perf_counter()
-            finally:
-                if missing:
-                    keep(rows)
-            found += sorted((row for row in rows if row.run < runs), key=lambda row: row.run)
-    return found
+                done += len(left)
+                left.clear()
+        asked = [(cell, run) for cell, left in enumerate(missing) for run in left]
+        calls = [(*cells[cell][::-1], run, seed, limit, threshold) for cell, run in asked]
+        changed, kept = set[int](), time.perf_counter()
+        try:
+            for place, record in crews.each(needed, calls):
+                cell, _ = asked[place]
+                known[cell][0].append(record)
+                changed.add(cell)
+                done += 1
+                bar.show(done, f"{record.learner}, n = {record.n}")
+                if time.perf_counter() - kept > FLUSH_SECONDS:
+                    _flush(known, changed)
+                    kept = time.perf_counter()
+        finally:
+            _flush(known, changed)
+    return [row for rows, _ in known for row in sorted(rows, key=lambda row: row.run) if row.run < runs]
+
+
+def _flush(known: Sequence[tuple[list[Record], Callable[[list[Record]], None]]], changed: set[int]) -> None:
+    """Keep the Records of the cells that have new ones."""
+    while changed:
+        rows, keep = known[changed.pop()]
+        keep(rows)
 
 
 def _train(

@@ -31,9 +31,15 @@ def rule_lines(claim: Claim) -> list[str]:
 
 
 @functools.cache
+def planned(claim: Claim, size: Size) -> tuple[list[AnyTask], bool]:
+    """What a trial of this size asks for where nothing is known yet, and whether that is all."""
+    return plan(claim, size, NOWHERE)
+
+
+@functools.cache
 def request_lines(claim: Claim, size: Size) -> list[str]:
-    """What a trial of this size asks for where nothing is known yet."""
-    tasks, all_ = plan(claim, size, NOWHERE)
+    """The same in words."""
+    tasks, all_ = planned(claim, size)
     groups: dict[tuple[Any, ...], list[AnyTask]] = {}
     for task in tasks:
         groups.setdefault(_alike(task), []).append(task)

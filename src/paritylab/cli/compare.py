@@ -6,6 +6,7 @@ import argparse
 import math
 from typing import Any
 
+from paritylab.cli.crews import add_crew, hired, shows_script
 from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
 from paritylab.cli.problems import add_problem, make_problem
 from paritylab.errors import require
@@ -31,6 +32,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--width", type=count, help="width of its network (10 unless said)")
     parser.add_argument("--batch", type=count, help="its batch size (32 unless said)")
     parser.add_argument("--list", action="store_true", help="list the learners and do nothing else")
+    add_crew(parser)
     add_common(parser, run)
 
 
@@ -43,12 +45,15 @@ def run(options: argparse.Namespace) -> None:
     if options.list:
         list_learners(options.json)
         return
+    if shows_script(options):
+        return
     learners = [named(name.strip()) for name in options.learners.split(",")]
     require(len(set(options.n)) == len(options.n), "--n values must differ")
     problems = [make_problem(argparse.Namespace(**{**vars(options), "n": n})) for n in options.n]
     learner = sgd.with_options(options.lr, options.width, options.batch)
-    records = baselines.compare(problems, learners, options.runs, options.seed, options.limit, options.threshold,
-                                learner, options.out, False if options.json else None)
+    with hired(options):
+        records = baselines.compare(problems, learners, options.runs, options.seed, options.limit, options.threshold,
+                                    learner, options.out, False if options.json else None)
     options.out.mkdir(parents=True, exist_ok=True)
     stem = options.out / "compare"
     write_atomically(stem.with_suffix(".csv"), baselines.frame(records).write_csv().encode())

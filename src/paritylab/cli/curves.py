@@ -7,6 +7,7 @@ import io
 from pathlib import Path
 from typing import Any
 
+from paritylab.cli.crews import add_crew, hired, shows_script
 from paritylab.cli.measure import add_engine, add_problem_and_learner, make_setup
 from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
 from paritylab.errors import require
@@ -34,6 +35,7 @@ def add(commands: Any) -> None:
     protocol.add_argument("--fresh", action="store_true", help="new evaluation inputs for every point")
     protocol.add_argument("--train", action="store_true", help="also accuracy and loss on the finite sample")
     engine = add_engine(parser)
+    add_crew(engine)
     engine.add_argument("--weights", action="store_true", help="also write all params at each point (Parquet), and rho,"
                         " the farthest that a weight of the first layer has moved")
     protocol.add_argument("--within", type=float, help="an output is right if it is at most so far from its label")
@@ -43,9 +45,9 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from paritylab import engines
-    from paritylab.engines.curves import curves
     from paritylab.engines.room import weights_of
     from paritylab.memory import Part, require_room
+    from paritylab.running.recording import curves
 
     require(options.threads is None or options.threads >= 1, f"--threads must be at least 1, not {options.threads}")
     require(options.steps >= 1, f"--steps must be at least 1, not {options.steps}")
@@ -62,9 +64,12 @@ def run(options: argparse.Namespace) -> None:
         values["points times weights"] = Part(points * weights_of(setup), VALUE_BYTES)
     require_room("the table", values)
     engine = engines.choose(setup, options.engine, curves=True)
-    found = curves(setup, options.steps, options.every, range(options.runs), seed=options.seed, engine=engine,
-                   threads=options.threads, weights=options.weights, train=options.train,
-                   progress=False if options.json else None)
+    if shows_script(options):
+        return
+    with hired(options):
+        found = curves(setup, options.steps, options.every, range(options.runs), seed=options.seed, engine=engine,
+                       threads=options.threads, weights=options.weights, train=options.train,
+                       progress=False if options.json else None)
     files = write(found, options.out, setup.id)
     times = first_times(found)
     if options.json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from paritylab.cli.crews import add_crew, hired, shows_script
 from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
 from paritylab.errors import require, unknown
 
@@ -26,12 +27,14 @@ def add(commands: Any) -> None:
     parser.add_argument("--gamma", type=float, default=0.01, help="how far below 1/2 the error must be")
     parser.add_argument("--draws", type=count, default=200, help="number of gaussian starts")
     add_seed(parser)
+    add_crew(parser)
     add_common(parser, run)
 
 
 def run(options: argparse.Namespace) -> None:
     import numpy as np
 
+    from paritylab.running import crews
     from paritylab.storage.files import save_table
     from paritylab.theory.flow import plateau
 
@@ -41,7 +44,12 @@ def run(options: argparse.Namespace) -> None:
     require(0 <= gamma < 0.5, f"--gamma must be at least 0 and below 1/2, not {gamma:g}")
     most = MOST_WEIGHTS // (k * block)
     require(1 <= options.draws <= most, f"--draws must be from 1 to {most} at this size, not {options.draws}")
-    times = np.array([plateau(start, gamma) for start in starts(options.init, k, block, options.draws, options.seed)])
+    if shows_script(options):
+        return
+    drawn = starts(options.init, k, block, options.draws, options.seed)
+    with hired(options):
+        found = dict(crews.each(plateau, [(start, gamma) for start in drawn]))
+    times = np.array([found[place] for place in range(len(drawn))])
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / "flow-times.csv"
     names = ("level_time", "zero_time", "fraction")

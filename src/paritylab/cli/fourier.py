@@ -6,12 +6,14 @@ import argparse
 import math
 from typing import Any
 
+from paritylab.cli.crews import add_crew, hired, shows_script
 from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
 from paritylab.errors import require
 
 QUANTILES = (5, 25, 50, 75, 95)
 MOST_WEIGHTS = 10**8
 MOST_TERMS = 20
+DRAWN_TOGETHER = 1000
 FUNCTIONS = ("parity:K, majority:K, mod:M,K, tribes:WIDTH,TRIBES, address:A, staircase:K, leap:K1,K2,...,"
              " random:K[,SEED], table:FILE")
 DEFAULTS = {"n": 15, "k": 4, "unit": "relu", "init": "uniform", "bias": 0.0, "draws": 1000}
@@ -35,6 +37,7 @@ def add(commands: Any) -> None:
                         " probability that a bit is +1 (1/2 unless said)")
     parser.add_argument("--draws", type=count, help="number of weight vectors (1000 unless said)")
     add_seed(parser)
+    add_crew(parser)
     add_common(parser, run)
 
 
@@ -89,7 +92,10 @@ def show_gaps(options: argparse.Namespace) -> None:
     require(1 <= k < n, f"--k must be from 1 to {n - 1}, not {k}")
     require(draws >= 1, f"--draws must be at least 1, not {draws}")
     require(n * draws <= MOST_WEIGHTS, f"--n times --draws must be at most {MOST_WEIGHTS}, not {n} times {draws}")
-    gaps, error = draw_gaps(n, k, options.unit, options.init, options.bias, draws, options.seed)
+    if shows_script(options):
+        return
+    with hired(options):
+        gaps, error = draw_gaps(n, k, options.unit, options.init, options.bias, draws, options.seed)
     document = summarise(gaps, error, n, k)
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / "fourier-gaps.csv"
@@ -111,12 +117,22 @@ def draw_gaps(n: int, k: int, unit: str, init: str, bias: float, draws: int, see
     import jax
     import numpy as np
 
-    from paritylab.measures.fourier import population_gradient
-    from paritylab.measures.gap import largest_gap
+    from paritylab.running import crews
     from paritylab.setups import inits
 
     law = inits.init(init)
     weights = np.asarray(law.sample(jax.random.key(seed), (n, draws)), np.float64).T * law.scale(n, 1)
+    parts = [weights[i : i + DRAWN_TOGETHER] for i in range(0, draws, DRAWN_TOGETHER)]
+    found = dict(crews.each(gaps_of, [(part, k, unit, bias) for part in parts]))
+    gaps, errors = zip(*(found[place] for place in range(len(parts))), strict=True)
+    return np.concatenate(gaps), max(errors)
+
+
+def gaps_of(weights: Any, k: int, unit: str, bias: float) -> tuple[Any, float]:
+    """The gaps at some weight vectors, and the largest error."""
+    from paritylab.measures.fourier import population_gradient
+    from paritylab.measures.gap import largest_gap
+
     gradient = population_gradient(weights, range(k), bias, unit)
     return largest_gap(gradient.weights, range(k)), float(gradient.error.max())
 

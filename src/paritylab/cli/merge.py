@@ -14,11 +14,12 @@ def add(commands: Any) -> None:
     parser: Parser = commands.add_parser(
         "merge",
         help="bring records made on other machines into the store",
-        description="Adds the records, curves and counts of other --out folders, stores, or folders that 'paritylab"
-        " work' wrote to those under --out. Records that contradict those already there are reported and"
-        " left out; the exit status is then 2.",
+        description="Adds the records, curves and counts of other --out folders, stores, folders that 'paritylab"
+        " work' wrote, or files that the page 'Play' wrote to those under --out. Records that contradict those already"
+        " there are reported and left out; the exit status is then 2.",
     )
-    parser.add_argument("sources", type=Path, nargs="+", metavar="DIR", help="folders with records")
+    parser.add_argument("sources", type=Path, nargs="+", metavar="SOURCE",
+                        help="folders with records, or files of the page 'Play'")
     add_functions(parser)
     add_common(parser, run)
 

@@ -17,14 +17,14 @@ def add(commands: Any) -> None:
         description="Builds a static site under --out, in the folder 'site', from the evidence that the package ships"
         " and the results and records under --out. It opens from disk and needs no network.",
     )
-    parser.add_argument("--record", action="store_true", help="first train the runs of 'Watch it learn' and compute the"
-                        " alignments that the package ships")
+    parser.add_argument("--record", action="store_true", help="first train the runs of 'Watch it learn', measure the"
+                        " experiments of 'Play' and compute the alignments that the package ships")
     add_common(parser, run)
 
 
 def run(options: argparse.Namespace) -> None:
     from paritylab.claims.library import papers
-    from paritylab.site import build, watch
+    from paritylab.site import build, play, watch
 
     if options.record:
         for paper in papers().values():
@@ -32,6 +32,8 @@ def run(options: argparse.Namespace) -> None:
                 print(*record(), sep="\n", file=sys.stderr)
         for path, recording in watch.recordings():
             print(watch.record(recording, path), file=sys.stderr)
+        for path, experiment in play.experiments():
+            print(play.measure(experiment, path), file=sys.stderr)
     start = time.perf_counter()
     written = build.report(options.out)
     seconds = time.perf_counter() - start

@@ -29,7 +29,8 @@ from paritylab.running.pools import spared
 
 STARTS = 3  # attempts to start workers on this machine
 DEATHS = 20  # workers that a block may lose before it is given up
-CONNECT_SECONDS = 10
+CONNECT_SECONDS = 10  # for a scheduler to answer at all
+PATIENCE_SECONDS = 120  # for any connection after that: on a busy machine, a handshake alone can take half a minute
 WATCH_SECONDS = 20  # between looks at the queue of Slurm
 SLURM_OPTIONS = ("partition", "account", "cores", "memory", "walltime", "gpus", "jobs", "prologue")
 TLS_SETTINGS = ("ca-file", "client.cert", "client.key")
@@ -41,6 +42,8 @@ SETTINGS: dict[str, Any] = {
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
     "distributed.worker.profile.enabled": False,  # it takes 3 % of a worker
+    "distributed.comm.timeouts.connect": f"{PATIENCE_SECONDS}s",
+    "distributed.comm.timeouts.tcp": f"{PATIENCE_SECONDS}s",  # for the other end to read what was sent
 }
 
 
@@ -102,11 +105,12 @@ def client(target: Any) -> Any:
     if address is not None and _scheme(address) == "tls":
         _need_credentials()
     try:
-        made = Client(target, timeout=CONNECT_SECONDS, set_as_default=False)
+        made = Client(target, timeout=CONNECT_SECONDS if address else PATIENCE_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         cut = isinstance(error, CommClosedError) and _scheme(target) != "tls"
         hint = "; perhaps it wants tls://" if cut else ""
         raise InvalidInput(f"no Dask scheduler answers at {target}: {in_a_line(error)}{hint}") from error
+    made.rpc.timeout = PATIENCE_SECONDS  # else every connection that it makes later has as little time as the first
     if address is not None and _scheme(address) != "tls" and not _on_loopback(address):
         warnings.warn(f"the connection to {address} is not protected: everybody who reaches that scheduler can run code"
                       " on its workers and here; better use one at tls://", CrewNotice, stacklevel=4)
@@ -282,6 +286,8 @@ def _job(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 # Of a job, before its workers start: settings as above, and a folder of their own, on the node's disk.
 PREPARED = (
     "export DASK_DISTRIBUTED__WORKER__HTTP__ROUTES='[]' DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED=False",
+    f"export DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT={PATIENCE_SECONDS}s"
+    f" DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP={PATIENCE_SECONDS}s",
     "scratch=$(mktemp -d) || exit",
     "trap 'rm -rf \"$scratch\"' EXIT",
 )
@@ -299,8 +305,11 @@ def _kept_credentials(folder: Path) -> Any:
     """The same, in files that nobody else can read."""
     made, kept = _temporary_credentials(), _credentials_in(folder)
     for path, text in ((kept.tls_worker_cert, made.tls_worker_cert), (kept.tls_worker_key, made.tls_worker_key)):
-        Path(path).touch(0o600)
-        Path(path).write_text(text, encoding="utf-8")
+        try:
+            Path(path).touch(0o600)
+            Path(path).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise InvalidInput(f"cannot write the credentials of Slurm jobs to {path}: {error.strerror}") from error
     return kept
 
 

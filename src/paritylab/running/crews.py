@@ -13,24 +13,27 @@ asks for each block under one name: it cannot come twice. One process, the one t
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
+import itertools
 import logging
 import math
+import pickle
 import time
+import uuid
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from paritylab import engines
-from paritylab.errors import CellFailed, InvalidInput, require
+from paritylab.errors import CellFailed, InvalidInput, in_a_line, require
 from paritylab.functions import fingerprints
-from paritylab.running import clusters
+from paritylab.running import clusters, luggage
 from paritylab.running.interfaces import Trainer
-from paritylab.running.luggage import packed, unpacked
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import COLUMNS, Records
 
@@ -38,7 +41,12 @@ BLOCK_SECONDS = 1.0
 FIRST_RUNS = 8
 AHEAD = 2  # blocks in flight for each worker, so that none waits for the next
 BLOCKS_A_SECOND = 200  # what one scheduler should be asked for at most: with more workers, blocks last longer
+SENT_TOGETHER = 200  # blocks in one message to the scheduler; the first workers begin while the next one is made
+TOGETHER_SECONDS = 0.02  # for which answers are collected: one message brings them all
+CHOSEN = 1000  # programs whose engines one worker chooses
+TRIED = 20  # programs that are tried on shapes by one worker, or here if there are no more: a second's work
 
+T = TypeVar("T")
 Piece = tuple[int, np.ndarray]
 """Some runs of a job: its position and their numbers."""
 
@@ -67,64 +75,127 @@ class Crew:
     def size(self) -> int:
         """How many blocks can be worked on at a time, as of a second ago or less: asking costs as much as a block."""
         if time.monotonic() - self._asked > 1:
-            self._size, self._asked = max(1, sum(self.client.nthreads().values())), time.monotonic()
+            with contextlib.suppress(OSError):  # one that is gone is noticed by whoever waits for a block
+                self._size = max(1, sum(self.client.nthreads().values()))
+            self._asked = time.monotonic()
         return self._size
 
     def choices(self, setups: Sequence[Setup], engine: str = "auto") -> list[tuple[str, str]]:
         """As :func:`paritylab.engines.choices`, by a worker: it may have a GPU where this process has none."""
-        packed_setups = [portable(setup) for setup in setups]
-        with _explained():
-            return self.client.submit(_choices, packed_setups, engine, pure=False).result()
+        programs = {setup.program: setup for setup in setups}  # those of one program are trained by one engine
+        chosen = self.of_setups(functools.partial(engines.choices, engine=engine), list(programs.values()), CHOSEN)
+        known = dict(zip(programs, chosen, strict=True))
+        return [known[setup.program] for setup in setups]
 
-    def each(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
-        """What a function of this package gives for each of these arguments, as workers have done it."""
-        from distributed import as_completed
+    def of_setups(self, function: Callable[..., Sequence[T]], setups: Sequence[Setup], together: int) -> list[T]:
+        """What a function gives for each of these Setups; a worker does some ``together``."""
+        sent = [portable(setup) for setup in setups]
+        parts = [(function, sent[i : i + together]) for i in range(0, len(sent), together)]
+        found: dict[int, Sequence[T]] = dict(self.each(_of_setups, parts))
+        return [one for place in range(len(parts)) for one in found[place]]
 
-        with _explained():
-            going = {self.client.submit(function, *call, pure=False): place for place, call in enumerate(calls)}
-            try:
-                for future, result in as_completed(list(going), loop=self.client.loop, with_results=True):
-                    yield going[future], result
-            finally:
-                self.client.cancel(list(going))
+    def each(self, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+        """What a function gives for each of these arguments, as workers have done it."""
+        import cloudpickle
+
+        asked = (_Call(place, f"paritylab-{uuid.uuid4().hex}", cloudpickle.dumps(call))
+                 for place, call in enumerate(calls))
+        for answers in self._through(function, asked):
+            yield from answers
 
     def attempt(
         self, jobs: Sequence[engines.Job], engine: str = "auto", threads: int | None = None
     ) -> Iterator[Sequence[tuple[int, Records | CellFailed]]]:
         """As :func:`paritylab.engines.attempt`, by the workers, of any jobs; ``threads`` of each, one unless said."""
+        blocks = _Blocks(jobs)
+
+        def calls() -> Iterator[_Call]:
+            while blocks.left:
+                pieces = blocks.take(self.size)
+                block = [(portable(jobs[index].setup), jobs[index].seed, runs) for index, runs in pieces]
+                yield _Call(pieces, _name(jobs, pieces, engine), pickle.dumps((block, engine, threads or 1)))
+
+        for answers in self._through(self._work, calls()):
+            ended: list[tuple[int, Records | CellFailed]] = []
+            for pieces, outcome in answers:
+                for (index, runs), (found, seconds) in zip(pieces, outcome, strict=True):
+                    blocks.learn(index, seconds / len(runs))
+                    ended.append((index, CellFailed(found) if isinstance(found, str) else Records(*found)))
+            yield ended
+
+    def _through(self, function: Callable[..., Any], calls: Iterator[_Call]) -> Iterator[list[tuple[Any, Any]]]:
+        """Answers to calls as they come. So many are under way that no worker waits for the next one.
+
+        Calls go out and answers come back by the hundred where there are many: a message costs more than what is in it,
+        and a connection for each answer, all at once, more than a busy machine accepts in time.
+        """
         from distributed import as_completed
 
-        blocks = _Blocks(jobs)
-        setups = [portable(job.setup) for job in jobs]
-        going: dict[Any, list[Piece]] = {}
-        done = as_completed(loop=self.client.loop, with_results=True, raise_errors=False)
+        going: dict[Any, Any] = {}
+        packed, done = functools.partial(_answer, function), as_completed(loop=self.client.loop)
 
         def send() -> None:
-            while blocks.left and len(going) < AHEAD * self.size:
-                pieces = blocks.take(self.size)
-                block = [(setups[index], jobs[index].seed, runs) for index, runs in pieces]
-                future = self.client.submit(
-                    self._work, block, engine, threads or 1, key=_name(jobs, pieces, engine), pure=False
-                )
-                going[future] = pieces
-                done.add(future)
+            while more := list(itertools.islice(calls, min(SENT_TOGETHER, max(0, AHEAD * self.size - len(going))))):
+                futures = self.client.map(packed, [call.data for call in more], key=[call.name for call in more],
+                                          pure=False)
+                going.update(zip(futures, (call.what for call in more), strict=True))
+                done.update(futures)
 
         with _explained():
             try:
                 send()
                 while going:
-                    future, outcome = next(done)
-                    pieces = going.pop(future)
-                    if future.status != "finished":
-                        future.result()  # raises
-                    ended: list[tuple[int, Records | CellFailed]] = []
-                    for (index, runs), (found, seconds) in zip(pieces, outcome, strict=True):
-                        blocks.learn(index, seconds / len(runs))
-                        ended.append((index, CellFailed(found) if isinstance(found, str) else Records(*found)))
-                    yield ended
+                    ended = [next(done)]
+                    time.sleep(TOGETHER_SECONDS)
+                    ended += done.next_batch(block=False)
+                    for future in ended:
+                        if future.status == "error" and isinstance(error := future.exception(), OSError):
+                            raise InvalidInput(f"on a worker: {in_a_line(error)}") from error
+                        if future.status != "finished":
+                            future.result()  # raises
+                    answers = self.client.gather(ended)
+                    yield [(going.pop(future), pickle.loads(answer))
+                           for future, answer in zip(ended, answers, strict=True)]
                     send()
             finally:
                 self.client.cancel(list(going))
+
+
+class _Call(NamedTuple):
+    """A call for a worker: what it is to whoever asks, its name, and its arguments, packed."""
+
+    what: Any
+    name: str
+    data: bytes
+
+
+def _answer(function: Callable[..., Any], data: bytes) -> bytes:
+    """On a worker. Arguments and answers are packed: Dask would look through lists for something of its own."""
+    return pickle.dumps(function(*pickle.loads(data)))
+
+
+def each(function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+    """What a function gives for each of these arguments, with their place: by the crew, as it is done, or here.
+
+    The one way by which everything that takes long and is not a sweep goes to a crew.
+    """
+    if (crew := current()) is not None:
+        yield from crew.each(function, calls)
+    else:
+        for place, call in enumerate(calls):
+            yield place, function(*call)
+
+
+def in_parts(function: Callable[..., Sequence[T]], setups: Sequence[Setup]) -> Sequence[T]:
+    """What a function of Setups gives, for each of many that take a while: by the crew, in parts, or here."""
+    crew = current()
+    return function(setups) if crew is None or len(setups) <= TRIED else crew.of_setups(function, setups, TRIED)
+
+
+def once(function: Callable[..., T], *arguments: Any, **options: Any) -> T:
+    """What a function gives for these arguments: by a worker of the crew, or here."""
+    [(_, answer)] = each(functools.partial(function, **options), [arguments])
+    return answer
 
 
 @contextlib.contextmanager
@@ -168,7 +239,10 @@ class _Blocks:
     def take(self, workers: int) -> list[Piece]:
         """The next block, of one job or several: fewer runs towards the end, so that all workers end together."""
         seconds = max(BLOCK_SECONDS, workers / BLOCKS_A_SECOND)
-        most = max(FIRST_RUNS, self.left // (AHEAD * workers)) if self._usual is not None else FIRST_RUNS
+        most = FIRST_RUNS
+        if self._usual is not None:
+            least = min(FIRST_RUNS, max(1, int(seconds / 4 / max(self._usual, 1e-9))))
+            most = max(least, self.left // (AHEAD * workers))
         pieces: list[Piece] = []
         while self._waiting and seconds > 0 and most > 0:
             index, runs = self._waiting.popleft()
@@ -216,18 +290,18 @@ def _columns(parts: Sequence[Records]) -> list[np.ndarray]:
     return [np.asarray(getattr(ordered, name)) for name in COLUMNS]
 
 
-def _choices(setups: Sequence[bytes | str], engine: str) -> list[tuple[str, str]]:
-    return engines.choices([made(setup) for setup in setups], engine)
+def _of_setups(function: Callable[..., Sequence[T]], setups: Sequence[bytes | str]) -> Sequence[T]:
+    return function([made(setup) for setup in setups])
 
 
 def made(setup: bytes | str) -> Setup:
     """What :func:`portable` packed."""
-    return Setup.from_json(setup) if isinstance(setup, str) else unpacked(setup)
+    return Setup.from_json(setup) if isinstance(setup, str) else luggage.unpacked(setup)
 
 
 def portable(setup: Setup) -> bytes | str:
     """A Setup as text; one that holds functions of the user's own is packed."""
-    return packed(setup) if setup.functions else setup.to_json()
+    return luggage.packed(setup) if setup.functions else setup.to_json()
 
 
 def _name(jobs: Sequence[engines.Job], pieces: Sequence[Piece], engine: str) -> str:

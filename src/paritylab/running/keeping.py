@@ -7,7 +7,7 @@ file. Curves and params of any engine are used where they are found.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ def keep(
     with Bar(title, len(tasks), progress if len(tasks) > 1 else False) as bar:
         inner = progress if len(tasks) == 1 else False
         calls = [(_portable(group), engine, threads, inner) for group in groups]
-        for done, (place, made) in enumerate(crew.each(_made, calls) if crew is not None else _here(calls), 1):
+        for done, (place, made) in enumerate(crews.each(_made, calls), 1):
             for task, (chosen, arrays) in zip(groups[place], made, strict=True):
                 save_arrays(directory / f"{name_of(task, chosen)}.npz", arrays)
             bar.show(done)
@@ -74,11 +74,6 @@ def _groups(tasks: Sequence[KeptTask]) -> list[list[KeptTask]]:
             alike = task.how, stepping(task.setup), task.seed
         groups.setdefault(alike, []).append(task)
     return list(groups.values())
-
-
-def _here(calls: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, list[tuple[str, Arrays]]]]:
-    for place, call in enumerate(calls):
-        yield place, _made(*call)
 
 
 @fingerprints.moment()

@@ -1,4 +1,4 @@
-"""Records from elsewhere: stores of other machines, and what ``paritylab work`` wrote there.
+"""Records from elsewhere: stores of other machines, what ``paritylab work`` wrote there, and what browsers trained.
 
 What is new is added and what is known is left as it is. A record that contradicts the one already there is a conflict:
 it is reported and left out, and nothing is overwritten. A damaged file is reported as well: one from elsewhere is left
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from paritylab.errors import require
+from paritylab.running import downloads
 from paritylab.running.offload import read_records
 from paritylab.storage.kept import load_arrays, recall, save_arrays
 from paritylab.storage.records import COLUMNS, Records
@@ -46,14 +47,19 @@ class Merged:
 def merge(out: Path, sources: list[Path]) -> Merged:
     """Bring the records, curves and counts of other folders into the one at ``out``.
 
-    A source is an ``--out`` folder, a store, or a folder of record files.
+    A source is an ``--out`` folder, a store, a folder of record files, or a file that the page "Play" wrote.
     """
     for source in sources:
+        if source.is_file():
+            continue
         require(source.is_dir(), f"there is no folder {source}")
         require(any(_stores(source)) or any(_files(source)), f"there are no records in {source}")
         require(source.resolve() not in (out.resolve(), (out / "store").resolve()), f"{source} is where records go")
     done, store = Merged(), Store(out / "store")
-    for source in sources:
+    downloaded = [downloads.read(source) for source in sources if source.is_file()]  # all, before anything is added
+    for setup, engine, seed, records in downloaded:
+        _add(store, (setup.id, setup.to_json(), engine, seed, records), done)
+    for source in filter(Path.is_dir, sources):
         for series in _series(source):
             _add(store, series, done)
         for path in _files(source):

@@ -23,6 +23,7 @@ import numpy as np
 from paritylab import engines, provenance
 from paritylab.engines.curves import stepping
 from paritylab.errors import InvalidInput
+from paritylab.running import crews
 from paritylab.running.keeping import KeptTask, find, keep
 from paritylab.running.pools import done_apart
 from paritylab.running.tasks import AnyTask, ComputeTask, CurveTask, Task, from_text, to_text
@@ -40,7 +41,9 @@ def work(everything: Sequence[AnyTask], directory: Path, over: Callable[[], bool
         missing = []
     tasks = [task for task in everything if isinstance(task, Task)]
     ended: set[str] = set()
-    left = len(missing) + _count([task for task in everything if isinstance(task, CountTask)], directory, over)
+    counts = [task for task in everything
+              if isinstance(task, CountTask) and recall(task.path(directory), Counted.load) is None]
+    left = len(missing) + len(counts) - sum(1 for _ in counted(counts, directory, over))
     waiting = [task for task in tasks if not _done(task, directory, ended)]
     while waiting:
         waiting = [task for task in waiting if not task.chain or task.chain not in ended]
@@ -79,24 +82,31 @@ def _train(tasks: Sequence[Task], over: Callable[[], bool]) -> list[Records | No
     return [records if len(records) == task.runs else None for task, records in zip(tasks, found, strict=True)]
 
 
-def _count(tasks: Sequence[CountTask], directory: Path, over: Callable[[], bool]) -> int:
-    """Do tasks of any programs, keeping each when it is complete; returns how many are left once it is over."""
-    missing = [task for task in tasks if recall(task.path(directory), Counted.load) is None]
-    jobs = [engines.Job(task.setup, task.seed, task.first + np.arange(task.runs)) for task in missing]
-    left = len(missing)
-    for group in engines.together(jobs):
+def counted(
+    tasks: Sequence[CountTask], directory: Path, over: Callable[[], bool] = lambda: False
+) -> Iterator[CountTask]:
+    """Do tasks of any programs, here or by the crew, keeping each when it is complete, until it is over."""
+    jobs = [engines.Job(task.setup, task.seed, task.first + np.arange(task.runs)) for task in tasks]
+    trainer = crews.trainer()
+    chosen = trainer.choices([task.setup for task in tasks])
+    for group in engines.together(jobs) if trainer is engines else _by_engine([name for name, _ in chosen]):
         sums = dict.fromkeys(group, Counts.sum([]))
-        began, label = time.time(), engines.label(engines.choose(jobs[group[0]].setup))
-        for ended in () if over() else engines.train([jobs[i] for i in group]):
+        (engine, label), began = chosen[group[0]], time.time()
+        for ended in () if over() else trainer.attempt([jobs[i] for i in group], engine):
             for index, records in ended:
+                if not isinstance(records, Records):
+                    raise records
                 i = group[index]
                 sums[i] = Counts.sum([sums[i], Counts.of(records)])
-                if sums[i].runs == missing[i].runs:
-                    Counted(missing[i], sums[i], label, began, time.time()).save(directory)
-                    left -= 1
+                if sums[i].runs == tasks[i].runs:
+                    Counted(tasks[i], sums[i], label, began, time.time()).save(directory)
+                    yield tasks[i]
             if over():
                 break
-    return left
+
+
+def _by_engine(names: Sequence[str]) -> list[list[int]]:
+    return [[i for i, other in enumerate(names) if other == name] for name in dict.fromkeys(names)]
 
 
 def _file(task: Task, directory: Path) -> Path:

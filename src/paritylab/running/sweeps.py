@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from collections.abc import Iterable, Sequence
@@ -191,8 +190,7 @@ def sweep(
         if each.failure is not None and len(work) > 1:
             warnings.warn(each.failure, CellFailed, stacklevel=2)
         records = Records.concatenate([have, *each.parts])
-        ordered = records.take(np.argsort(records.run))
-        results.append(Result(each.job.setup, each.label, seed, ordered, seconds, len(have), each.failure))
+        results.append(Result(each.job.setup, each.label, seed, records.ordered(), seconds, len(have), each.failure))
     if len(results) == 1 and results[0].failure:
         raise CellFailed(results[0].failure)
     return results
@@ -256,8 +254,12 @@ def _estimate(jobs: Sequence[engines.Job]) -> str:
 def _failures(setups: Sequence[Setup], missing: Sequence[np.ndarray]) -> list[str | None]:
     """What is wrong with each Setup that has runs to do; those with one program are right or wrong together."""
     tried = {setup.program: setup for setup, left in zip(setups, missing, strict=True) if len(left)}
-    wrong = {program: _failure(setup) for program, setup in tried.items()}
+    wrong = dict(zip(tried, crews.in_parts(_failures_of, list(tried.values())), strict=True))
     return [wrong[setup.program] if len(left) else None for setup, left in zip(setups, missing, strict=True)]
+
+
+def _failures_of(setups: Sequence[Setup]) -> list[str | None]:
+    return [_failure(setup) for setup in setups]
 
 
 def _failure(setup: Setup) -> str | None:
@@ -273,7 +275,7 @@ def _failure(setup: Setup) -> str | None:
 
 def _told(job: engines.Job, engine: str, runs: range) -> dict[str, Any]:
     """A job for those who look on."""
-    return {"setup_id": job.setup.id, "setup": json.loads(job.setup.to_json()), "engine": engine, "seed": job.seed,
+    return {"setup_id": job.setup.id, "setup": job.setup.to_json(), "engine": engine, "seed": job.seed,
             "first": min(runs[:1], default=0), "runs": len(runs), "known": len(runs) - len(job.runs)}
 
 

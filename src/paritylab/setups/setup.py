@@ -8,6 +8,7 @@ import hashlib
 import json
 import math
 import numbers
+import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -161,9 +162,23 @@ class Setup:
 
         Setups with equal programs train together, in one compiled program.
         """
-        optimiser = replace(self.learner.optimiser, lr=1.0, noise=float(self.learner.optimiser.noise > 0))
-        protocol = replace(self.protocol, max_steps=1)
-        return Setup(self.problem.shared, replace(self.learner, optimiser=optimiser), protocol)
+        learner, noisy = self.learner, float(self.learner.optimiser.noise > 0)
+
+        def made() -> Setup:
+            alike = replace(learner, optimiser=replace(learner.optimiser, lr=1.0, noise=noisy))
+            return Setup(self.problem.shared, alike, replace(self.protocol, max_steps=1))
+
+        if self.functions:  # which are others at another time
+            return made()
+        rest = _but(learner.optimiser, "lr", "noise"), noisy, _but(self.protocol, "max_steps")
+        alike = self.problem, learner.network, learner.init, learner.loss, learner.batch, *rest
+        try:
+            found = _PROGRAMS.get(alike)
+        except TypeError:  # given examples have no hash
+            return made()
+        if found is None:
+            found = _PROGRAMS[alike] = made()
+        return found
 
     @functools.cached_property
     def start(self) -> Setup:
@@ -231,6 +246,15 @@ class Setup:
         return setup
 
 
+_PROGRAMS: weakref.WeakValueDictionary[Any, Setup] = weakref.WeakValueDictionary()
+"""Those in use: of thousands of Setups that differ in a rate, the program is made once."""
+
+
+def _but(part: Any, *left_out: str) -> tuple[Any, ...]:
+    """The type of a dataclass and its fields, less some."""
+    return type(part), *(getattr(part, name) for name, _ in _fields(type(part)) if name not in left_out)
+
+
 CLASSES: dict[str, type] = {
     "setup": Setup,
     "learner": Learner,
@@ -265,6 +289,7 @@ CLASSES: dict[str, type] = {
     "optax": optimisers.Optax,
 }
 NAMES = {cls: name for name, cls in CLASSES.items()}
+PLAIN = frozenset((str, bool, int, float))
 
 
 def encode(value: Any) -> Any:
@@ -274,9 +299,12 @@ def encode(value: Any) -> Any:
     if isinstance(value, (Activation, Init, Loss, Schedule)):
         return value.spec if fingerprints.MARK not in value.spec else value.spec_now()
     if _is_whole(value):
-        fields = (f for f in dataclasses.fields(value) if not _is_late_default(f, getattr(value, f.name)))
-        body = {f.name: encode(getattr(value, f.name)) for f in fields}
-        return {"type": NAMES.get(type(value)) or _users_kind(value), **body}
+        document = {"type": NAMES.get(type(value)) or _users_kind(value)}
+        for name, late in _fields(type(value)):
+            item = getattr(value, name)
+            if late is None or item != late[0]:
+                document[name] = encode(item)
+        return document
     if isinstance(value, (tuple, list)):
         return [encode(item) for item in value]
     if isinstance(value, str):
@@ -288,7 +316,7 @@ def encode(value: Any) -> Any:
 
 def users(value: Any) -> Iterator[Any]:
     """The user's own functions, classes and objects in a Setup, or a part of one."""
-    if value is None or type(value) in (str, bool, int, float):
+    if value is None or type(value) in PLAIN:
         return
     if isinstance(value, (Activation, Init, Loss, Schedule)):
         if fingerprints.MARK in value.spec:
@@ -296,8 +324,10 @@ def users(value: Any) -> Iterator[Any]:
     elif _is_whole(value):
         if type(value) not in NAMES:
             yield type(value)
-        for each in dataclasses.fields(value):
-            yield from users(getattr(value, each.name))
+        for name, _ in _fields(type(value)):
+            item = getattr(value, name)
+            if item is not None and type(item) not in PLAIN:
+                yield from users(item)
     elif isinstance(value, (tuple, list)):
         for item in value:
             yield from users(item)
@@ -325,9 +355,15 @@ def _number(value: Any) -> float | None:
     return number if isinstance(number, (int, float)) and math.isfinite(number) else None
 
 
-def _is_late_default(field: dataclasses.Field[Any], value: Any) -> bool:
-    """Whether a field that came later (``metadata={"late": True}``) has its default: ids of before stay as they are."""
-    return bool(field.metadata.get("late")) and value == field.default
+@functools.cache
+def _fields(kind: type) -> tuple[tuple[str, tuple[Any] | None], ...]:
+    """The fields of a dataclass.
+
+    Those that came later (``metadata={"late": True}``) have their default here, which is not written: ids of before
+    stay as they are.
+    """
+    return tuple((each.name, (each.default,) if each.metadata.get("late") else None)
+                 for each in dataclasses.fields(kind))
 
 
 def decode(value: Any, offered: Offered) -> Any:

@@ -84,6 +84,7 @@ def build(out: Path, live: bool = False) -> Mapping[str, bytes]:
     for part in site.parts.values():
         part.add(site, {card.id: card for card in cards})
     pages.watched(site)
+    pages.played(site)
     pages.results(site, cards, out)
     if live:
         site.page("live.html", "live", "Live")

@@ -14,9 +14,11 @@ from paritylab.claims.library import Claim
 from paritylab.claims.pages import amendment_lines, command, origin_lines, power_words
 from paritylab.claims.registry import registry
 from paritylab.claims.standing import IN_PARTS, OPEN, Standing, result_of, standing, tally
-from paritylab.claims.texts import request_lines, rule_lines, size_lines
+from paritylab.claims.texts import planned, request_lines, rule_lines, size_lines
 from paritylab.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED
 from paritylab.errors import InvalidInput
+from paritylab.running.tasks import ComputeTask
+from paritylab.site import play
 
 SIGNS = {HOLDS: "✓", IN_PARTS: "◐", CONTRADICTED: "✗", UNDECIDED: "≈", OPEN: "○"}
 """How claims stand, in the order of the pages, each with its sign."""
@@ -107,6 +109,16 @@ class Card:
     @cached_property
     def data(self) -> list[Path]:
         return evidence.data_of(self.out, self.tried.key, self.found) if self.found else []
+
+    @cached_property
+    def played(self) -> str | None:
+        """The address at which networks of its quick trial learn in the reader's browser; None where that cannot be."""
+        try:
+            tasks, _ = planned(self.tried, "quick")
+        except InvalidInput:
+            return None
+        setups = [task.setup for task in tasks if not isinstance(task, ComputeTask)]
+        return next((play.link(setup) for setup in setups if play.refusal(setup) is None), None)
 
     @property
     def remark(self) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from paritylab.claims.library import Paper, papers
 from paritylab.claims.standing import IN_PARTS, told
 from paritylab.claims.verdicts import CONTRADICTED, UNDECIDED
-from paritylab.site import content, watch
+from paritylab.site import content, play, watch
 from paritylab.site.content import Card
 from paritylab.site.results import summaries
 
@@ -54,6 +54,16 @@ def watched(site: Site) -> None:
     for name, run in runs.items():
         site.data(f"watch-{name}", run)
     site.page("watch.html", "watch", "Watch it learn", runs=runs)
+
+
+def played(site: Site) -> None:
+    """Networks that learn here and now."""
+    experiments = play.told()
+    for name, value in play.scripts().items():
+        site.data(name, value)
+    needed = ("name", "title", "runs", "speed", "variants")
+    site.data("play", [{name: each[name] for name in needed} for each in experiments])
+    site.page("play.html", "play", "Play", experiments=experiments)
 
 
 def percentile(value: float | None, ends: Sequence[float | None]) -> str:

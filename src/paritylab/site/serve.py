@@ -25,13 +25,16 @@ from paritylab.storage import status
 HOST = "127.0.0.1"
 HEADERS = {
     "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src"
-                               " data:; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; worker-src blob:; style-src"
+                               " 'self' 'unsafe-inline'; img-src 'self' data:; font-src data:; object-src 'none';"
+                               " base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-"""What every answer carries: pages need nothing from elsewhere, and pages elsewhere get nothing from here."""
+"""What every answer carries: pages need nothing from elsewhere, and pages elsewhere get nothing from here.
+
+The page "Play" compiles WebAssembly, in workers whose source it holds itself."""
 TYPES = {
     ".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
     ".json": "application/json", ".svg": "image/svg+xml", ".png": "image/png", ".csv": "text/csv; charset=utf-8",

@@ -44,9 +44,14 @@ class Records:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Records]) -> Records:
-        if not parts:
-            return cls.empty()
+        parts = [part for part in parts if len(part)]
+        if len(parts) < 2:
+            return parts[0] if parts else cls.empty()
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS))
+
+    def ordered(self) -> Records:
+        """The same by increasing run."""
+        return self if len(self) < 2 else self.take(np.argsort(self.run))
 
     def take(self, which: np.ndarray) -> Records:
         """The rows that ``which`` (indices or a mask) selects."""

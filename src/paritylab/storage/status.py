@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import glob
 import json
+import math
 import os
 import re
 import reprlib
@@ -35,6 +36,7 @@ STATES = ("running", "queued", "done")
 HEARTBEAT_SECONDS = 30.0
 QUIET_SECONDS = 120.0  # some heartbeats; network file systems show them up to a minute late
 FORGOTTEN_SECONDS = 86400.0
+LONG_SECONDS, SHARE = 0.2, 0.05  # of a sweep's time may go into announcements that take longer than so
 LARGEST = 2**27  # bytes: a sweep of 10^4 Setups has 10^7
 
 
@@ -49,7 +51,8 @@ class Announcement:
         self._root = root
         self._path = root / FOLDER / f"{uuid.uuid4().hex}.json" if root is not None and jobs else None
         self._told = {"pid": os.getpid(), "host": socket.gethostname(), "started": round(time.time(), 1)}
-        self._jobs = [{"known": 0, **job, "state": "queued", "ended": 0, "solved": 0} for job in jobs]
+        self._jobs = [_Job(_beginning({"known": 0, **job})) for job in jobs]
+        self._next = -math.inf
         self._absent = [] if root is None else [folder for folder in (root, *root.parents) if not folder.exists()]
         self._over = threading.Event()
         self._heart = threading.Thread(target=self._beat, daemon=True)
@@ -100,24 +103,48 @@ class Announcement:
     def train(self, positions: Sequence[int]) -> None:
         """These jobs train from now on; those that trained before are done."""
         for job in self._jobs:
-            job["state"] = "done" if job["state"] == "running" else job["state"]
+            job.state = "done" if job.state == "running" else job.state
         for i in positions if self._jobs else ():
-            self._jobs[i]["state"] = "running"
+            self._jobs[i].state = "running"
         self.tell()
 
     def count(self, position: int, ended: int, solved: int) -> None:
         """So many more runs of a job have ended; it is told with the next ``tell``."""
         if self._jobs:
-            self._jobs[position]["ended"] += ended
-            self._jobs[position]["solved"] += solved
+            self._jobs[position].ended += ended
+            self._jobs[position].solved += solved
 
     def tell(self) -> None:
-        if self._path is None:
+        """Write the file; where that takes long (10^5 jobs: a second), not before twenty times as long has passed."""
+        if self._path is None or (start := time.monotonic()) < self._next:
             return
         with contextlib.suppress(OSError):  # nobody's results depend on being watched
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(self._path, json.dumps(self._told | {"jobs": self._jobs}).encode())
+            jobs = ", ".join(map(str, self._jobs))
+            write_atomically(self._path, f'{json.dumps(self._told)[:-1]}, "jobs": [{jobs}]}}'.encode())
             remove_stale(self._path)
+        if (took := time.monotonic() - start) > LONG_SECONDS:
+            self._next = time.monotonic() + took / SHARE
+
+
+@dataclass
+class _Job:
+    """What is told of a job: how its JSON begins, and what changes."""
+
+    text: str
+    state: str = "queued"
+    ended: int = 0
+    solved: int = 0
+
+    def __str__(self) -> str:
+        return f'{self.text}, "state": "{self.state}", "ended": {self.ended}, "solved": {self.solved}}}'
+
+
+def _beginning(job: Mapping[str, Any]) -> str:
+    """The JSON of what does not change, to be continued; a Setup may be there as text."""
+    setup = job.get("setup")
+    text = json.dumps({name: value for name, value in job.items() if name != "setup"})[:-1]
+    return text if setup is None else f'{text}, "setup": {setup if isinstance(setup, str) else json.dumps(setup)}'
 
 
 @dataclass

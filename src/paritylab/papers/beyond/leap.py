@@ -24,8 +24,8 @@ HIGHER = "staircase:4"
     kind="empirical",
     title="The leap decides the time, not the degree",
     statement="""Of four targets of degree 3 on n bits, x1 + x1x2 + x1x2x3 (leap 1), x1x2 + x1x2x3 and x1 + x1x2x3
-    (leap 2) and x1x2x3 (leap 3), the steps of a ReLU network grow with n fastest for the bare parity: by a power that is
-    at least 0.5 larger than that of the staircase, which is below 1, and larger than those of leap 2, of which the
+    (leap 2) and x1x2x3 (leap 3), the steps of a ReLU network grow with n fastest for the bare parity: by a power that
+    is at least 0.5 larger than that of the staircase, which is below 1, and larger than those of leap 2, of which the
     second is not below the staircase's. A staircase of degree 4 grows more slowly than the parity of degree 3 too.""",
     published="none: a study of our own",
 )

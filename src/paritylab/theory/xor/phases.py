@@ -72,7 +72,7 @@ def track(
     >>> phases["margins"].shape
     (1, 3, 4)
     """
-    from paritylab.engines.curves import curves
+    from paritylab.running.recording import curves
 
     rate = setup.learner.optimiser.lr
     width, d = setup.learner.network.width, setup.problem.n

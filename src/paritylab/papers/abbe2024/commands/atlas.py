@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from paritylab.cli.crews import add_crew, hired, shows_script
 from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
 
 
@@ -28,6 +29,7 @@ def add(commands: Any) -> None:
     add_seed(parser)
     parser.add_argument("--engine", default="auto", help="auto, jax, lanes or warps")
     parser.add_argument("--threads", type=count, help="cores for the native engine; all unless said")
+    add_crew(parser)
     add_common(parser, run)
 
 
@@ -41,11 +43,14 @@ def run(options: argparse.Namespace) -> None:
     from paritylab.running.tasks import to_text
     from paritylab.storage.files import write_atomically
 
+    if shows_script(options):
+        return
     plan = [] if options.export else None
     lab = Lab(options.size, options.out, options.seed, options.engine, options.threads,
               False if options.json else None, plan)
     try:
-        rows = atlas.atlas(lab)
+        with hired(options):
+            rows = atlas.atlas(lab)
     except Planned:
         write_atomically(options.export, to_text(plan or []).encode())
         if options.json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from paritylab.cli.crews import add_crew, hired, shows_script
 from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
 from paritylab.errors import require
 
@@ -23,19 +24,24 @@ def add(commands: Any) -> None:
     parser.add_argument("--epsilon", type=float, default=0.05, help="the error to reach")
     parser.add_argument("--delta", type=float, default=0.1, help="the probability of failure allowed")
     add_seed(parser)
+    add_crew(parser)
     add_common(parser, run)
 
 
 def run(options: argparse.Namespace) -> None:
     import numpy as np
 
+    from paritylab.running import crews
     from paritylab.statistics import solved_fraction
     from paritylab.theory.adaptive_sgd import horizon, train
 
     require(options.nets <= 10**6, f"--nets must be at most 10^6, not {options.nets}")
+    if shows_script(options):
+        return
     steps = horizon(options.block, options.k, options.epsilon, options.delta)
-    trained = train(options.block, options.k, options.nets, options.batch, options.epsilon, options.delta, steps,
-                    options.seed)
+    with hired(options):
+        trained = crews.once(train, options.block, options.k, options.nets, options.batch, options.epsilon,
+                             options.delta, steps, options.seed)
     shares = {}
     for name, which in (("promising", trained.promising), ("others", ~trained.promising)):
         share, interval = solved_fraction(np.where(trained.error[which] <= options.epsilon, 0, 1))

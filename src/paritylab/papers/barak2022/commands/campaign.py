@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from paritylab.cli.crews import add_crew, hired, shows_script
 from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
 from paritylab.errors import InvalidInput, require, unknown
 
@@ -30,6 +31,7 @@ def add(commands: Any) -> None:
                         help="do not train: write what is missing for 'paritylab work' elsewhere")
     parser.add_argument("--published", action="store_true", help="show what comes with the package")
     add_seed(parser)
+    add_crew(parser)
     add_common(parser, run)
 
 
@@ -46,15 +48,18 @@ def run(options: argparse.Namespace) -> None:
         if name not in campaigns.SETTINGS:
             raise unknown("setting", name, campaigns.SETTINGS)
     require(max(options.k) <= min(options.n), f"--k must be at most --n, not {max(options.k)} for n={min(options.n)}")
+    if shows_script(options):
+        return
     directory, progress = options.out / "campaign", False if options.json else None
     cells = campaigns.cells(names, options.n, options.k, options.batch)
-    shares = campaigns.plan(cells, options.runs, options.seed, Store(options.out / "store"), progress)
-    campaigns.save_plan(shares, options.seed, directory)
-    left = campaigns.missing(shares, options.seed, directory)
-    if options.export:
-        _export(left, options)
-        return
-    _train(left, directory, progress)
+    with hired(options):
+        shares = campaigns.plan(cells, options.runs, options.seed, Store(options.out / "store"), progress)
+        campaigns.save_plan(shares, options.seed, directory)
+        left = campaigns.missing(shares, options.seed, directory)
+        if options.export:
+            _export(left, options)
+            return
+        _train(left, directory, progress)
     found = campaigns.Campaign.read(directory)
     files = found.write(directory) + save(campaigns.luck_plot(found.cells()), directory / "campaign")
     if options.json:
@@ -80,10 +85,16 @@ def _export(left: list[Any], options: argparse.Namespace) -> None:
 def _train(left: list[Any], directory: Path, progress: bool | None) -> None:
     from paritylab import engines
     from paritylab.progress import Bar
-    from paritylab.running.offload import batches_of, done_batches
+    from paritylab.running import crews
+    from paritylab.running.offload import batches_of, counted, done_batches
 
     done, at_once = 0, engines.AT_ONCE if engines.on_gpu() else 1
     with Bar("campaign", sum(task.runs for task in left), progress) as bar:
+        if crews.current() is not None:
+            for task in counted(left, directory):
+                done += task.runs
+                bar.show(done)
+            return
         for batch, missing in done_batches(batches_of(left), directory, at_once):
             done += sum(getattr(task, "runs", 0) for task in batch)
             if missing:

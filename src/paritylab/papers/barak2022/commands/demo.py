@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from paritylab.cli.crews import add_crew, hired, shows_script
 from paritylab.cli.parser import Parser, add_common, count, print_json
 from paritylab.errors import require
 
@@ -26,6 +27,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--runs", type=count, default=500, help="networks per setting, degree and learning rate")
     parser.add_argument("--engine", default="auto", help="auto, jax, lanes or warps")
     parser.add_argument("--threads", type=count, default=None, help="cores for the native engine (all unless said)")
+    add_crew(parser)
     add_common(parser, run)
 
 
@@ -36,11 +38,13 @@ def run(options: argparse.Namespace) -> None:
     from paritylab.storage.store import Store
 
     require(options.runs >= 10, f"--runs must be at least 10, not {options.runs}")
+    if shows_script(options):
+        return
     start = time.perf_counter()
     store = Store(options.out / "store")
     chosen = list(figure7.cells(SETTINGS, DEGREES, (BATCH,)))
     measured = []
-    with Bar("training", len(chosen), False if options.json else None) as bar:
+    with hired(options), Bar("training", len(chosen), False if options.json else None) as bar:
         for number, cell in enumerate(chosen):
             bar.show(number, f"setting ({cell.setting}), k={cell.k}")
             measured.append(
@@ -87,7 +91,7 @@ def print_table(measured: list[Any]) -> None:
 def draw(measured: list[Any], out: Path, runs: int, engine: str, threads: int | None, store: Any) -> list[Path]:
     """The demo's figures: survival, histogram, training curve, comparison."""
     from paritylab import MLP, SGD, Learner, Parity, Protocol, Setup, measure, plots
-    from paritylab.engines.curves import curves
+    from paritylab.running.recording import curves
 
     cubic = {f"({m.cell.setting}), lr {m.lr:g}": m.best.records for m in measured if m.cell.k == 3}
     paths = plots.save(plots.survival_plot(cubic), out / "survival")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from paritylab.cli.crews import add_crew, hired, shows_script
 from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
 from paritylab.errors import require
 
@@ -24,20 +25,26 @@ def add(commands: Any) -> None:
     parser.add_argument("--rate", type=float, default=0.5, help="of the top layer")
     parser.add_argument("--batch", type=count, default=256, help="of the top layer")
     add_seed(parser)
+    add_crew(parser)
     add_common(parser, run)
 
 
 def run(options: argparse.Namespace) -> None:
     import numpy as np
 
+    from paritylab.running import crews
     from paritylab.theory import two_stage
 
     require(options.batch >= 1, f"--batch must be at least 1, not {options.batch}")
+    if shows_script(options):
+        return
     support, generator = range(options.k), np.random.default_rng(options.seed)
     start = two_stage.initialise(options.n, options.k, options.width, generator)
     layer = two_stage.first_step(start, support, options.samples, generator)
     good = two_stage.good_neurons(start, support)
-    trained = two_stage.train_top(layer, support, options.steps, options.rate, options.batch, seed=generator)
+    with hired(options):
+        trained = crews.once(two_stage.train_top, layer, support, options.steps, options.rate, options.batch,
+                             seed=generator)
     size = {"relevant": np.abs(layer.w[good, : options.k]), "irrelevant": np.abs(layer.w[good, options.k :])}
     means = {name: float(values.mean()) if good.any() else None for name, values in size.items()}
     if options.json:

@@ -6,6 +6,7 @@ import argparse
 import math
 from typing import Any
 
+from paritylab.cli.crews import add_crew, hired, shows_script
 from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
 from paritylab.errors import require
 
@@ -28,6 +29,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--steps", type=count, help="T, of a finite q (20 k^2 sqrt(q))")
     parser.add_argument("--leak", type=float, default=0.5, help="probability of equal signs on the support")
     add_seed(parser)
+    add_crew(parser)
     add_common(parser, run)
 
 
@@ -52,7 +54,10 @@ def run(options: argparse.Namespace) -> None:
     require(many or 1 <= options.q <= MOST_UNITS, f"--q must be from 1 to {MOST_UNITS}, or inf, not {options.q}")
     require(options.steps is None or options.steps >= 1, f"--steps must be at least 1, not {options.steps}")
     require(options.steps is None or not many, "--steps is for a finite --q: the limit does not depend on it")
-    found = in_the_limit(sizes) if many else with_units(sizes, options)
+    if shows_script(options):
+        return
+    with hired(options):
+        found = in_the_limit(sizes) if many else with_units(sizes, options)
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / f"leaky-k{k}-q{options.q}.csv"
     write(path, found["curve"])
@@ -79,15 +84,17 @@ def in_the_limit(sizes: Any) -> dict[str, Any]:
     import numpy as np
 
     from paritylab.progress import Bar
+    from paritylab.running import crews
     from paritylab.theory.leaky.theorem import bound_terms, error_curve, regime
 
     found = regime(sizes)
     last = math.ceil(math.log10(found.needed)) + 1 if math.isfinite(found.needed) else 20
-    curve = []
-    with Bar("schedules", 2 * last) as bar:
-        for done, exponent in enumerate(np.arange(2, last + 0.1, 0.5)):
-            curve += error_curve(found, np.array([exponent]))
-            bar.show(done)
+    exponents, made = np.arange(2, last + 0.1, 0.5), {}
+    with Bar("schedules", len(exponents)) as bar:
+        for place, rows in crews.each(error_curve, [(found, np.array([exponent])) for exponent in exponents]):
+            made[place] = rows
+            bar.show(len(made))
+    curve = [row for place in range(len(exponents)) for row in made[place]]
     q = found.needed
     reached = math.isfinite(q)
     return {"q": "inf", **good_units(sizes), "separator_norm": found.separator, "zero_error_time": found.zero_time,
@@ -100,6 +107,7 @@ def with_units(sizes: Any, options: argparse.Namespace) -> dict[str, Any]:
     import numpy as np
 
     from paritylab.progress import Bar
+    from paritylab.running import crews
     from paritylab.theory.leaky import draw_units, good
     from paritylab.theory.leaky.flow import descend, reduced
     from paritylab.theory.leaky.theorem import bound_terms, schedule_rate
@@ -109,7 +117,8 @@ def with_units(sizes: Any, options: argparse.Namespace) -> dict[str, Any]:
     units, u = draw_units(sizes, q, np.random.default_rng(options.seed))
     rate = schedule_rate(sizes.k, q, steps)
     with Bar("steps", steps) as bar:
-        made = descend(sizes, reduced(sizes, units, u), steps, rate, show=bar.show)
+        shown = {} if crews.current() else {"show": bar.show}  # the bar of this process is not a worker's
+        made = crews.once(descend, sizes, reduced(sizes, units, u), steps, rate, **shown)
     columns = {"step": made.steps, "error": made.error, "uniform_error": made.uniform_error, "loss": made.loss}
     curve = [dict(zip(columns, map(float, row), strict=True)) for row in zip(*columns.values(), strict=True)]
     return {"q": q, "steps": steps, "rate": rate, "seed": options.seed, "good_units": int(good(sizes, units).sum()),

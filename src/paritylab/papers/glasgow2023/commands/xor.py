@@ -6,6 +6,7 @@ import argparse
 import math
 from typing import Any
 
+from paritylab.cli.crews import add_crew, hired, shows_script
 from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
 from paritylab.errors import require
 
@@ -31,6 +32,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--gaussian", action="store_true", help="Gaussian inputs, not bits")
     add_seed(parser)
     parser.add_argument("--engine", default="auto", help="auto, jax, lanes or warps")
+    add_crew(parser)
     add_common(parser, run)
 
 
@@ -57,8 +59,11 @@ def run(options: argparse.Namespace) -> None:
     problem = Parity(d, 2, inputs=xor.gaussian_inputs if options.gaussian else None)
     learner = xor.learner(options.width, options.theta, eta, batch, options.frozen)
     setup = Setup(problem, learner, Protocol(eval_size=2000))
-    phases = xor_phases.track(setup, steps, every, seed=options.seed, engine=options.engine,
-                              progress=False if options.json else None)
+    if shows_script(options):
+        return
+    with hired(options):
+        phases = xor_phases.track(setup, steps, every, seed=options.seed, engine=options.engine,
+                                  progress=False if options.json else None)
     options.out.mkdir(parents=True, exist_ok=True)
     figure = plots.save(xor_phases.phases_plot(phases), options.out / "xor-phases")[0]
     table = options.out / "xor-phases.csv"
