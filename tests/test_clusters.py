@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -248,12 +249,12 @@ def test_a_scheduler_that_cannot_be_used_is_refused_in_one_line(
 
 
 def test_a_connection_that_others_may_share_is_mentioned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("distributed.Client", lambda target, **_: target)
+    monkeypatch.setattr("distributed.Client", lambda target, **_: SimpleNamespace(target=target, rpc=SimpleNamespace()))
     for address in ("tcp://head:8786", "10.0.0.1:8786", "tcp://[2001:db8::1]:8786", "ws://head:80"):
         with pytest.warns(clusters.CrewNotice, match="everybody who reaches that scheduler can run code"):
-            assert clusters.client(address) == address
+            assert clusters.client(address).target == address
     for address in ("tcp://127.0.0.1:8786", "localhost:8786", "tcp://[::1]:8786"):
-        assert clusters.client(address) == address
+        assert clusters.client(address).target == address
 
 
 @pytest.mark.parametrize("absent", ["distributed", "cryptography"])

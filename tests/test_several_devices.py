@@ -28,7 +28,8 @@ print(json.dumps({name: getattr(records, name).tolist() for name in COLUMNS}))
 
 @pytest.mark.long
 def test_three_devices_give_the_records_of_one() -> None:
-    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=3"}
+    flags = [os.environ.get("XLA_FLAGS", ""), "--xla_force_host_platform_device_count=3"]
+    environment = {**os.environ, "XLA_FLAGS": " ".join(flags)}
     command = [sys.executable, "-c", SCRIPT, SETUP.to_json(), str(RUNS)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     spread = json.loads(done.stdout)

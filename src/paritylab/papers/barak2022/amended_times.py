@@ -251,10 +251,17 @@ def exponent_ends(*ordered: Floats) -> Interval:
     >>> low, high = exponent_ends(*(np.arange(25.0) + first for first in (100, 200, 300)))
     >>> round(low, 2), round(high, 2)
     (0.34, 0.37)
+
+    Where the sixth was not solved, nothing is known on that side:
+
+    >>> five = np.r_[100.0, 110.0, 120.0, 130.0, 140.0, np.full(20, np.inf)]
+    >>> exponent_ends(five, 2 * five, 3 * five)
+    (-inf, inf)
     """
     start, ends = ordered[0], list(zip(SIZES[1:], ordered[1:], strict=True))
-    return (max(math.log(times[FIRST] / start[SIXTH]) / math.log(n - 9) for n, times in ends),
-            max(math.log(times[SIXTH] / start[FIRST]) / math.log(n - 9) for n, times in ends))
+    with np.errstate(divide="ignore"):
+        return (max(float(np.log(times[FIRST] / start[SIXTH])) / math.log(n - 9) for n, times in ends),
+                max(float(np.log(times[SIXTH] / start[FIRST])) / math.log(n - 9) for n, times in ends))
 
 
 @amends(

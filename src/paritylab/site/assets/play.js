@@ -5,6 +5,7 @@
   const form = $("choices"), count = (value) => Math.round(value).toLocaleString("en");
   let state = { setup: setups.blank(), count: 256, seed: 0 }, label = "", measured = null;
   let networks = null, running = false, busy = false, turn = 0, chosen = 0, grid = null;
+  let settled = Promise.resolve(); // when the workers are done with what they were asked
   let earlier = [], ticks = [], path = [], began = 0, worked = 0, said = 0;
 
   // --- the whole picture ---
@@ -101,7 +102,8 @@
     if (networks.look?.of === chosen && networks.look.start) path.push({ of: chosen, step: networks.step, moved: moved(networks.look) });
     if (path.length > MOST_TICKS) path = path.filter((_, i) => i % 2 === 0);
   };
-  const advance = async (steps) => {
+  const advance = (steps) => (settled = advanced(steps));
+  const advanced = async (steps) => {
     const mine = turn, start = performance.now();
     busy = true;
     try { await networks.train(steps, chosen); } catch (error) { fail(error.message); }
@@ -116,10 +118,10 @@
     paint(); // what there is, while workers train
     if (speed !== "fast") await training;
     if (networks?.left === 0) { stop(); paint(); }
-    if (running) requestAnimationFrame(frame);
+    if (running) requestAnimationFrame(frame); else settled.then(paint);
   };
   const race = async () => { while (running && $("speed").value === "fast" && !document.hidden && networks?.left && (await advance("fast"))); }; // waits for no frame
-  const stop = () => { running = false; $("run").textContent = "Run"; $("run").setAttribute("aria-pressed", "false"); be(networks?.left === 0 ? "done" : "paused"); };
+  const stop = () => { running = false; settled.then(paint); $("run").textContent = "Run"; $("run").setAttribute("aria-pressed", "false"); be(networks?.left === 0 ? "done" : "paused"); };
   const be = (what) => { document.querySelector(".stage").dataset.state = what; }; // opening, running, paused, done or refused
   const go = () => {
     if (!networks || networks.left === 0 || running) return;
@@ -187,7 +189,7 @@
   const restart = () => { networks = null; open(); };
   $("restart").addEventListener("click", restart);
   $("reseed").addEventListener("click", () => { state.seed = (state.seed + 1) % 2 ** 32; open(); });
-  $("step").addEventListener("click", async () => { stop(); if (networks && !busy && networks.left > 0 && (await advance(1))) paint(); });
+  $("step").addEventListener("click", async () => { stop(); await settled; if (networks?.left > 0 && (await advance(1))) paint(); });
   $("forget").addEventListener("click", () => { earlier = []; legend(); paint(); });
   form.addEventListener("submit", (event) => {
     event.preventDefault();

@@ -8,7 +8,7 @@
   const run = async (seed) => {
     const networks = await lab.open({ setup: setups.blank(), seed, count: 20 });
     for (await networks.train(0); ; await networks.train(STEPS)) {
-      plots.wall(canvas, networks, null, Math.min(150, Math.max(72, canvas.clientWidth / 10)));
+      plots.wall(canvas, networks, null, canvas.clientWidth > 600 ? 36 : 70); // one row, or two
       const solved = networks.records.filter((record) => record?.status === "solved").length;
       said.textContent = networks.left ? `Twenty neural networks are learning the product of three hidden bits out of thirty, in your browser, now: step ${networks.step}, ${solved} solved.` : `Twenty neural networks have learned the product of three hidden bits out of thirty, in your browser, just now: ${solved} solved, the last at step ${networks.step}.`;
       if (networks.left === 0) return;
