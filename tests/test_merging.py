@@ -42,6 +42,24 @@ def test_stores_are_joined_and_what_is_known_is_not_added_again(tmp_path: Path) 
     assert (again.added, again.known) == (0, 15 + 3 + 4)
 
 
+def test_records_keep_where_they_come_from(tmp_path: Path) -> None:
+    theirs = Store(tmp_path / "there" / "store")
+    far = {"processor": "theirs", "time": "2026-01-01"}
+    theirs.extend([("4f2a", TEXT, "lanes", 0, records(range(5)))], [far])
+    theirs.append("4f2a", TEXT, "lanes", 0, records(range(5, 8)))
+    here = store(tmp_path / "here", range(8, 12))
+    merge(here, [tmp_path / "there"])
+    merge(tmp_path / "again", [here])  # and keep it when they are merged once more
+    source = str(tmp_path / "there")
+    for root in (here, tmp_path / "again"):
+        Store(root / "store").compact()
+        found = {tuple(part.run.tolist()): origin for _, origin, part in Store(root / "store").by_origin({"4f2a"})}
+        assert found.keys() == {(0, 1, 2, 3, 4), (5, 6, 7), (8, 9, 10, 11)}
+        assert found[0, 1, 2, 3, 4] == far | {"merged_from": source}
+        assert found[5, 6, 7]["merged_from"] == source
+        assert found[8, 9, 10, 11]["engine"] == "lanes"
+
+
 def test_records_that_contradict_are_reported_and_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     here, there = store(tmp_path / "here", range(10)), store(tmp_path / "there", range(8, 12), t_c=120)
     assert main(["merge", str(there), "--out", str(here), "--json"]) == 2

@@ -19,12 +19,16 @@ from paritylab.errors import require
 from paritylab.progress import Bar
 from paritylab.running import downloads
 from paritylab.running.offload import read_records
+from paritylab.storage.blocks import Origin
 from paritylab.storage.kept import load_arrays, recall, save_arrays
 from paritylab.storage.records import COLUMNS, Records
 from paritylab.storage.store import Series, Store, StoreConflict
 
 BATCH, SETUPS = 2**20, 10_000
 """Records and Setups that are added at a time, in one block."""
+
+Theirs = tuple[Series, Origin]
+"""Records from elsewhere, and what is known of where they come from."""
 
 KEPT = ("curves-", "params-", "computed-")
 """How the names of files begin that are kept beside Records (:mod:`paritylab.running.keeping`)."""
@@ -57,14 +61,14 @@ def merge(out: Path, sources: list[Path], progress: bool | None = None) -> Merge
         require(source.resolve() not in (out.resolve(), (out / "store").resolve()), f"{source} is where records go")
     done, store = Merged(), Store(out / "store")
     downloaded = [downloads.read(source) for source in sources if source.is_file()]  # all, before anything is added
-    theirs = [(setup.id, setup.to_json(), engine, seed, records) for setup, engine, seed, records in downloaded]
-    _add(store, theirs, done)
+    _add(store, [((setup.id, setup.to_json(), engine, seed, records), {"engine": engine, "system": "a browser"})
+                 for setup, engine, seed, records in downloaded], done)
     for source in filter(Path.is_dir, sources):
         for root in _stores(source):
-            _add_store(store, Store(root), done)
+            _add_store(store, Store(root), source, done)
         files = _files(source)
         with Bar(f"merging {source}", len(files), progress) as bar:
-            waiting: list[Series] = []
+            waiting: list[Theirs] = []
             size = 0
             for place, path in enumerate(files):
                 bar.show(place)
@@ -73,8 +77,8 @@ def merge(out: Path, sources: list[Path], progress: bool | None = None) -> Merge
                 elif path.name.startswith("counts-"):
                     done.counts += _keep(path, out / "campaign" / path.name, done)
                 elif (found := recall(path, read_records)) is not None:
-                    setup, engine, records, seed = found
-                    waiting.append((setup.id, setup.to_json(), engine, seed, records))
+                    setup, engine, records, seed, origin = found
+                    waiting.append(((setup.id, setup.to_json(), engine, seed, records), _from(source, origin)))
                     size += len(records)
                 if size >= BATCH:
                     _add(store, waiting, done)
@@ -98,29 +102,36 @@ def _files(source: Path) -> list[Path]:
     return sorted([*source.glob("*.npz"), *kept, *source.glob("campaign/counts-*.npz")])
 
 
-def _add_store(store: Store, source: Store, done: Merged) -> None:
+def _from(source: Path, origin: Origin) -> Origin:
+    """What is known of records, and the folder they were first merged from."""
+    return {"merged_from": str(source), **origin}
+
+
+def _add_store(store: Store, theirs: Store, source: Path, done: Merged) -> None:
     """Bring over another store, some Setups at a time."""
-    texts = source.texts()
+    texts = theirs.texts()
     ids = sorted(texts)
     for first in range(0, len(ids), SETUPS):
-        some = ids[first : first + SETUPS]
-        _add(store, [(key[0], texts[key[0]], *key[1:], records) for key, records in source.find(some).items()], done)
+        found = theirs.by_origin(ids[first : first + SETUPS])
+        _add(store, [((key[0], texts[key[0]], *key[1:], records), _from(source, origin))
+                     for key, origin, records in found], done)
 
 
-def _add(store: Store, theirs: list[Series], done: Merged) -> None:
+def _add(store: Store, theirs: list[Theirs], done: Merged) -> None:
     """Add what is new, in one block, and compare what is known."""
-    known = store.find({series[0] for series in theirs}) if theirs else {}
-    new: list[Series] = []
-    for setup_id, text, engine, seed, records in theirs:
+    known = store.find({series[0] for series, _ in theirs}) if theirs else {}
+    new: list[Theirs] = []
+    for (setup_id, text, engine, seed, records), origin in theirs:
         ours = known.get((setup_id, engine, seed))
         if ours is None:
-            new.append((setup_id, text, engine, seed, records))
+            new.append(((setup_id, text, engine, seed, records), origin))
             known[setup_id, engine, seed] = records.take(np.argsort(records.run))
             continue
         both = np.isin(records.run, ours.run)
         if not both.all():
-            new.append((setup_id, text, engine, seed, records.take(~both)))
-            every = Records.concatenate([ours, new[-1][-1]])
+            fresh = records.take(~both)
+            new.append(((setup_id, text, engine, seed, fresh), origin))
+            every = Records.concatenate([ours, fresh])
             known[setup_id, engine, seed] = every.take(np.argsort(every.run))
         same = records.take(both)
         differs = _differing(same, ours.take(np.searchsorted(ours.run, same.run)))
@@ -131,17 +142,17 @@ def _add(store: Store, theirs: list[Series], done: Merged) -> None:
     _extend(store, new, done)
 
 
-def _extend(store: Store, new: list[Series], done: Merged) -> None:
+def _extend(store: Store, new: list[Theirs], done: Merged) -> None:
     try:
         if new:
-            store.extend(new)
-            done.added += sum(len(series[-1]) for series in new)
+            store.extend([series for series, _ in new], [origin for _, origin in new])
+            done.added += sum(len(series[-1]) for series, _ in new)
     except StoreConflict as error:  # another Setup has the id of one of them
         if len(new) > 1:
-            for series in new:
-                _extend(store, [series], done)
+            for each in new:
+                _extend(store, [each], done)
             return
-        (setup_id, _, engine, seed, records), = new
+        ((setup_id, _, engine, seed, records), _), = new
         about = {"setup_id": setup_id, "engine": engine, "seed": seed, "runs": records.run.tolist()}
         done.conflicts.append(about | {"why": str(error)})
 

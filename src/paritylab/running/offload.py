@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -127,12 +128,13 @@ def _write(task: Task, records: Records, directory: Path) -> None:
     save_arrays(_file(task, directory), about | {name: getattr(records, name) for name in COLUMNS})
 
 
-def read_records(path: Path) -> tuple[Setup, str, Records, int]:
-    """The Setup, engine, Records and seed in a file that :func:`work` wrote."""
+def read_records(path: Path) -> tuple[Setup, str, Records, int, dict[str, Any]]:
+    """The Setup, engine, Records, seed and origin in a file that :func:`work` wrote."""
     file = load_arrays(path)
     try:
         records = Records(*(file[name] for name in COLUMNS))
-        return Setup.from_json(str(file["setup"])), str(file["engine"]), records, int(file["seed"])
+        origin = dict(json.loads(str(file["origin"]))) if "origin" in file else {}  # earlier versions wrote none
+        return Setup.from_json(str(file["setup"])), str(file["engine"]), records, int(file["seed"]), origin
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidInput(f"{path} does not hold records: {error}") from error
 

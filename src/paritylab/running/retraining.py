@@ -17,6 +17,8 @@ from paritylab import engines, provenance, statistics
 from paritylab.engines import starts
 from paritylab.errors import CellFailed, InvalidInput
 from paritylab.setups.setup import Setup
+from paritylab.storage.blocks import Origin
+from paritylab.storage.gathered import Key
 from paritylab.storage.records import COLUMNS, STATUSES, Records
 from paritylab.storage.store import Store
 
@@ -148,26 +150,25 @@ def sampled(store: Store, share: float | None, rng: np.random.Generator) -> Iter
     ids = [setup_id for setup_id in rng.permutation(list(setups)) if rng.random() < some] or list(setups)[:1]
     drawn = False
     for few in (ids[i : i + AT_ONCE] for i in range(0, len(ids), AT_ONCE)):
-        for setup_id, engine, seed, records in _stored(store, few):
+        for (setup_id, engine, seed), origin, records in _stored(store, few):
             count = min(FEW, len(records)) if share is None else int(rng.binomial(len(records), share / some))
             count = count if drawn else max(count, 1)  # of a small store, one record at least
             if count:
                 drawn = True
                 chosen = records.take(np.sort(rng.choice(len(records), count, replace=False)))
-                yield Sampled(setup_id, _lot(setup_id, json.dumps(setups[setup_id]), engine, seed, chosen), chosen)
+                lot = _lot(setup_id, json.dumps(setups[setup_id]), engine, seed, chosen, origin)
+                yield Sampled(setup_id, lot, chosen)
 
 
-def _stored(store: Store, ids: Sequence[str]) -> Iterator[tuple[str, str, int, Records]]:
-    """All records of these Setups, by engine and seed."""
+def _stored(store: Store, ids: Sequence[str]) -> list[tuple[Key, Origin, Records]]:
+    """All records of these Setups, in this order, by engine, seed and origin."""
     places = {str(setup_id): place for place, setup_id in enumerate(ids)}
-    found = store.find(places)
-    for key in sorted(found, key=lambda key: (places[key[0]], *key[1:])):
-        yield *key, found[key]
+    return sorted(store.by_origin(places), key=lambda part: (places[part[0][0]], *part[0][1:]))
 
 
-def _lot(setup_id: str, text: str, engine: str, seed: int, records: Records) -> Lot | None:
+def _lot(setup_id: str, text: str, engine: str, seed: int, records: Records, origin: Origin) -> Lot | None:
     try:
         setup = Setup.from_json(text)
     except InvalidInput:
         return None
-    return Lot(setup, seed, records.run, engine) if setup.id == setup_id else None
+    return Lot(setup, seed, records.run, engine, origin) if setup.id == setup_id else None

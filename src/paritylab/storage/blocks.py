@@ -19,11 +19,11 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from typing import Any
 
 import polars as pl
 
+from paritylab import provenance
 from paritylab.errors import InvalidInput, require
 from paritylab.storage.gathered import KEY, RECORD, Gathered, Key, Wanted
 from paritylab.storage.shelf import File
@@ -42,19 +42,19 @@ ROWS = 2**16
 FEW = 16
 """So many Setups are looked for by the bounds of groups of rows; for more, all rows are read."""
 
-Origins = Mapping[str, Mapping[str, Any]]
+Origin = Mapping[str, Any]
+Origins = Mapping[str, Origin]
 
 
 @functools.cache
-def origin() -> Mapping[str, Any]:
-    """What makes records here and now, as it is kept with them."""
-    try:
-        return {"version": metadata.version("paritylab")}
-    except metadata.PackageNotFoundError:
-        return {"version": "unknown"}
+def origin(engine: str) -> Origin:
+    """What makes records of an engine here and now, as it is kept with them: of the time the day, so that a store has
+    few origins however many processes write it."""
+    about = provenance.origin(engine)
+    return about | {"time": about["time"][:10]}
 
 
-def origin_id(about: Mapping[str, Any]) -> str:
+def origin_id(about: Origin) -> str:
     """How rows name their origin."""
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:8]
 

@@ -30,7 +30,7 @@ from polars.io.plugins import register_io_source
 from paritylab.errors import InvalidInput, require
 from paritylab.progress import Bar
 from paritylab.storage import blocks
-from paritylab.storage.blocks import Block, origin, origin_id, series_of
+from paritylab.storage.blocks import Block, Origin, Origins, origin, origin_id, series_of
 from paritylab.storage.catalogue import Catalogue, tabulated
 from paritylab.storage.files import remove_stale
 from paritylab.storage.gathered import KEY, RECORD, Differ, Gathered, Key, Wanted, as_arrays, merged
@@ -82,8 +82,11 @@ class Store:
         """
         return self.extend([(setup_id, setup_json, engine, seed, records)])
 
-    def extend(self, parts: Iterable[Series]) -> Path:
-        """The same with Records of several Setups, engines and seeds: one block, for the price of one."""
+    def extend(self, parts: Iterable[Series], origins: Sequence[Origin] | None = None) -> Path:
+        """The same with Records of several Setups, engines and seeds: one block, for the price of one.
+
+        ``origins`` says of each part what made it, where that was not this process.
+        """
         parts = list(parts)
         for setup_id, _, engine, seed, records in parts:
             require(blocks.ID.fullmatch(setup_id) is not None and setup_id not in FOLDERS,
@@ -95,15 +98,17 @@ class Store:
         frame = to_frame(Records.concatenate([part[-1] for part in parts]))
         rows = pl.DataFrame([(part[0], part[2], part[3], len(part[4])) for part in parts], orient="row",
                             schema=KEY | {"count": pl.Int64()})
-        made = origin_id(origin())
+        abouts = [origin(part[2]) for part in parts] if origins is None else list(origins)
+        made = [origin_id(about) for about in abouts]
+        whose = pl.Series(np.repeat(np.array(made), rows["count"].to_numpy()), dtype=pl.String())
         try:
-            block = merged([Gathered(rows, frame.with_columns(origin=pl.lit(made)))])
+            block = merged([Gathered(rows, frame.with_columns(origin=whose))])
         except Differ as error:
             raise InvalidInput(f"run {error.run} of {error.key[0]} has two different records") from error
         texts = {part[0]: part[1] for part in parts}
         with explained("write to", self.root):
             self._keep(texts)
-            written = self._blocks.write(*blocks.to_bytes(block, {made: origin()}))
+            written = self._blocks.write(*blocks.to_bytes(block, dict(zip(made, abouts, strict=True))))
         remove_stale(written, self._setups.shelf.folder)
         return written
 
@@ -191,25 +196,41 @@ class Store:
 
     def gather(self, wanted: Wanted = ALL) -> Gathered:
         """What is asked for of all series at once, each run once, sorted by series and run."""
+        return self._gather(wanted)[0]
+
+    def by_origin(self, setup_ids: Collection[str]) -> Iterator[tuple[Key, Origin, Records]]:
+        """The Records of many Setups, apart by what made them: of each part its Setup, engine and seed, and what is
+        known of its origin."""
+        whole, origins = self._gather(Wanted(frozenset(setup_ids)), "origin")
+        if not whole.records.height:
+            return
+        for (*key, made), rows in whole.rows().group_by(*KEY, "origin", maintain_order=True):
+            setup_id, engine, seed = key
+            yield (str(setup_id), str(engine), int(str(seed))), origins.get(str(made), {}), Records(
+                *as_arrays(rows.select(*RECORD)))
+
+    def _gather(self, wanted: Wanted, *more: str) -> tuple[Gathered, Origins]:
+        """What is asked for, with ``more`` columns beside those of Records, and all origins that are told of."""
         while True:
             try:
-                parts = list(self._parts(wanted))
+                found = list(self._parts(wanted, *more))
                 break
             except FileNotFoundError:
                 continue  # another process compacted the store after it was listed: list it again
+        parts = [(path, part) for path, part, _ in found]
         try:
-            return merged([part for _, part in parts])
+            return merged([part for _, part in parts]), {name: each[name] for *_, each in found for name in each}
         except Differ as error:
             raise _conflict(error, parts) from None
 
-    def _parts(self, wanted: Wanted) -> Iterator[tuple[Path, Gathered]]:
+    def _parts(self, wanted: Wanted, *more: str) -> Iterator[tuple[Path, Gathered, Origins]]:
         # Old folders first: what is brought over meanwhile is found among the blocks.
         for setup_id in self._old.ids():
             if wanted.setup_ids is None or setup_id in wanted.setup_ids:
-                for path, part, _ in self._old.blocks(setup_id, wanted):
-                    yield path, Gathered(part.series, part.records.select(*RECORD))
+                for path, part, origins in self._old.blocks(setup_id, wanted):
+                    yield path, Gathered(part.series, part.records.select(*RECORD, *more)), origins
         for file, block in self._asked(wanted):
-            yield file.path, block.gather(wanted)
+            yield file.path, block.gather(wanted, *more), block.origins
 
     def _asked(self, wanted: Wanted) -> Iterator[tuple[File, Block]]:
         """The blocks that can be trusted and may have what is asked for: files are selected by name."""
