@@ -27,7 +27,7 @@ demo: $(READY)
 # tests of one file share fixtures and programs.
 FEWER := XLA_FLAGS="--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations 15
-ENGINES := tests/test_oracle_agreement.py
+ENGINES := tests/test_oracle_agreement.py tests/test_c_interface.py
 test: $(READY)
 	$(FEWER) $(PYTEST)
 
