@@ -23,8 +23,8 @@ demo: $(READY)
 	$(BIN)/python -m paritylab demo --out out/demo
 
 # Compiling is most of what tests cost, so XLA makes few passes and none by MLIR, which halves it; the longer comparisons
-# with the oracle have the passes that users have. Each worker takes a half of the tests in order, then the other's rest:
-# tests of one file share fixtures and programs.
+# with the oracle and of last bits have the passes that users have, and so have the slow tests. Each worker takes a half
+# of the tests in order, then the other's rest: tests of one file share fixtures and programs.
 FEWER := XLA_FLAGS="--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations 15
 ENGINES := tests/test_oracle_agreement.py tests/test_c_interface.py
@@ -32,7 +32,7 @@ test: $(READY)
 	$(FEWER) $(PYTEST)
 
 test-slow: $(READY)
-	$(FEWER) $(PYTEST) -m slow tests
+	$(PYTEST) -m slow tests
 
 test-long: $(READY)
 	$(FEWER) $(PYTEST) -m "long and not slow" $(addprefix --ignore=,$(ENGINES)) tests

@@ -134,10 +134,13 @@ GRIDS = {
 }
 
 
+FURTHER = ("relu", "all diverge", "neuron", "polynet")
+
+
 @pytest.mark.parametrize(
     ("name", "engine"),
     [*(pytest.param(name, "jax", marks=pytest.mark.long) for name in ("slow first", "diverging", "long checks")),
-     *(pytest.param(name, "lanes", marks=NATIVE) for name in GRIDS)],
+     *(pytest.param(name, "lanes", marks=[NATIVE, pytest.mark.long] if name in FURTHER else NATIVE) for name in GRIDS)],
 )
 def test_a_race_has_the_answer_of_the_exhaustive_sweep(name, engine):
     for seed in range(2 if engine == "jax" else 10):
