@@ -258,6 +258,7 @@ def test_memory_counts_what_a_problem_holds():
     assert "numbers of the problem" not in room.lanes_parts(pl.Setup(pl.Parity(30, 3), LEARNER).program, 100, 1)
 
 
+@pytest.mark.long
 def test_centred_inputs_of_a_law_are_independent():
     """Means, pairs and triples of standardised inputs over 2^22 examples.
 
