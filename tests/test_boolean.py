@@ -89,7 +89,7 @@ def test_a_table_of_a_wrong_size_is_refused():
 
 
 def test_a_shell_shows_the_spectrum(capsys):
-    assert ", ".join(kind.words for kind in NAMED.values()) == FUNCTIONS
+    assert ", ".join([*(kind.words for kind in NAMED.values()), "table:FILE"]) == FUNCTIONS
     assert main(["fourier", "--target", "leap:2,1", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["bits"], found["degree"], found["leap"], found["information_exponent"]) == (3, 3, 2, 2)

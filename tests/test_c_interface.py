@@ -250,7 +250,8 @@ START_LAWS = {  # kind, numbers, kind and numbers of the output, whether biases 
     "sphere:0.7": (7, [], None, False), "mean-field:0.5,0.3": (7, [], (8, [0.3]), False),
     "mirrored gaussian": (2, [], None, True),
 }
-QUICK = ("torch",)  # drawn without compiling: the same whatever passes XLA makes
+QUICK = ("torch", "sign")
+"""Laws that XLA compiles nothing for; the others are compared with the passes that users have (make test-long)."""
 
 
 @pytest.mark.parametrize("law", long_but(START_LAWS, *QUICK))
