@@ -159,14 +159,12 @@ def test_a_learner_of_the_users_own_is_compared_by_workers(hands: module.Crew) -
     "curves --n 10 --k 2 --steps 40 --every 20 --runs 3",
     "compare --n 8 9 --k 2 --learners sgd,exhaustive --runs 2 --limit 5000",
     "alignment --d 5 8 --init rademacher gaussian",
-    "fourier --n 9 --k 2 --draws 20",
-    "flow --block 20 --init gaussian --draws 4",
-    pytest.param("campaign --settings i --n 10 --k 2 --batch 32 --runs 100", marks=pytest.mark.long),
     "adaptive --nets 4",
-    pytest.param("two-stage --n 11 --steps 20", marks=pytest.mark.long),
-    pytest.param("leaky --k 3 --q 10 --steps 20", marks=pytest.mark.long),
     "leaky --k 3",
-    pytest.param("xor --d 8 --width 16 --time 0.3", marks=pytest.mark.long),
+    *(pytest.param(command, marks=pytest.mark.long) for command in (
+        "fourier --n 9 --k 2 --draws 20", "flow --block 20 --init gaussian --draws 4",
+        "campaign --settings i --n 10 --k 2 --batch 32 --runs 100", "two-stage --n 11 --steps 20",
+        "leaky --k 3 --q 10 --steps 20", "xor --d 8 --width 16 --time 0.3")),
 ])
 def test_whatever_takes_long_goes_to_the_crew_and_comes_back_the_same(
     command: str, hands: module.Crew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,

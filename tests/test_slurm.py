@@ -129,7 +129,8 @@ def test_jobs_that_all_end_end_the_command_in_one_line(
     played: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clusters, "WATCH_SECONDS", 0.3)
-    with config.set({"jobqueue.slurm.interface": "lo", "distributed.comm.timeouts.connect": "1s"}):
+    monkeypatch.setitem(clusters.SETTINGS, "distributed.comm.timeouts.connect", "1s")
+    with config.set({"jobqueue.slurm.interface": "lo"}):
         assert main([*MEASURE, "--slurm", "jobs=2,prologue=exit 1", "--out", str(played / "out")]) == 2
     [line] = capfd.readouterr().err.splitlines()
     assert "all Slurm jobs have ended; the same command goes on" in line

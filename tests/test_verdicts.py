@@ -1,0 +1,231 @@
+"""Results with a basis: whole intervals decide, parts stand alone, amendments leave the first rule as it was."""
+
+import json
+import math
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from scipy import stats
+
+import paritylab
+from paritylab.claims import Findings, Lab, Trial, at_least, at_most, between, significant
+from paritylab.claims.basis import NOT_SAID, SOURCES, read
+from paritylab.claims.library import papers
+from paritylab.claims.power import POWER, times_to_decide
+from paritylab.claims.registry import registry
+from paritylab.claims.reproduction import committed, tried
+from paritylab.claims.rules import SIZES, Significance
+from paritylab.claims.standing import result_of, standing, told
+from paritylab.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, results
+from paritylab.cli import main
+from paritylab.errors import InvalidInput
+
+NOWHERE = Path("nowhere")
+ROOT = Path(__file__).parents[1]
+PUBLISHED = [claim for claim in registry().values() if not claim.paper.own]
+
+
+# --- checks and parts -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("interval", "result"), [
+    ((0.3, 0.6), HOLDS), ((0.1, 0.6), UNDECIDED), ((0.3, 0.9), UNDECIDED), ((0.2, 0.8), HOLDS),
+])
+def test_a_pass_needs_the_whole_interval(interval, result):
+    assert between("share", 0.2, 0.8)(0.5, interval).result == result
+
+
+@pytest.mark.parametrize(("interval", "result"), [((0.05, 0.1), CONTRADICTED), ((0.05, 0.3), UNDECIDED)])
+def test_a_failure_needs_it_too(interval, result):
+    assert at_least("share", 0.2)(0.08, interval).result == result
+
+
+def test_a_large_p_value_contradicts_nothing():
+    rule = significant("p", 0.01)
+    assert [rule(p).result for p in (0.001, 0.02, math.nan)] == [HOLDS, UNDECIDED, UNDECIDED]
+
+
+def test_parts_stand_alone():
+    rule = at_least("share", 0.2, part="B = {batch}")
+    checks = [rule(0.5, (0.4, 0.6), batch=32), rule(0.01, (0, 0.1), batch=1), rule(0.9, (0.8, 1), batch=32)]
+    assert results(checks) == {"B = 32": HOLDS, "B = 1": CONTRADICTED}
+
+
+class Points(Trial):
+    sampled = at_least("a share that was sampled", 0.2)
+    ended = at_least("the end of its interval", 0.2, exact=True)
+    tested = significant("p", 0.05)
+
+    def work(self, lab):
+        return None
+
+    def judge(self, got):
+        return Findings([self.sampled(0.5), self.ended(0.4), self.tested(0.01)], [{}])
+
+
+def test_a_point_estimate_decides_nothing(tmp_path):
+    outcome = tried(Points(), Lab("quick", tmp_path))
+    assert [check.result for check in outcome.checks] == [UNDECIDED, HOLDS, HOLDS]
+    assert outcome.verdict == "reproduced"  # as the first rules had it
+
+
+def test_rules_know_their_checks():
+    rule = at_most("slope, eta = {eta:g}, {{a}} (all)", 2)
+    assert rule.made(rule(1.0, eta=0.25).name)
+    assert not rule.made("slope, eta = 0.25")
+
+
+# --- power ------------------------------------------------------------------------------------------------------------
+
+
+def test_so_many_runs_decide_four_times_of_five():
+    """A mean of n normal values against a bound: the promised power, within four standard errors (6e-5)."""
+    n, bound, effect = 10, 0.0, 0.4
+    half = float(stats.norm.ppf(0.975)) / math.sqrt(n)
+    times = times_to_decide(effect, (bound, math.inf), effect, (effect - half, effect + half))
+    assert times is not None
+    means = stats.norm(effect, 1 / math.sqrt(n * times)).rvs(20_000, random_state=0)
+    decided = (means - stats.norm.ppf(0.975) / math.sqrt(n * times) > bound).mean()
+    assert decided == pytest.approx(POWER, abs=4 * math.sqrt(POWER * (1 - POWER) / 20_000))
+
+
+def test_no_number_of_runs_decides_on_the_bound():
+    assert times_to_decide(0.2, (0.2, math.inf), 0.2, (0.1, 0.3)) is None
+
+
+# --- evidence that counts ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("check", "result"), [
+    ({"passed": True, "certain": False, "interval": [0.3, 0.4], "rule": ">= 0.2"}, HOLDS),
+    ({"passed": True, "certain": False, "interval": [0.1, "inf"], "rule": ">= 0.2"}, UNDECIDED),
+    ({"passed": True, "certain": True, "interval": None, "rule": "yes"}, HOLDS),
+    ({"passed": True, "certain": False, "interval": [1, 2], "rule": "-1.5 to 1.5e+01"}, HOLDS),
+    ({"passed": False, "certain": False, "interval": [0.1, 0.3], "rule": ">= 0.2"}, UNDECIDED),
+    ({"passed": False, "certain": True, "interval": None, "rule": ">= 0.2"}, CONTRADICTED),
+    ({"passed": None, "certain": True, "interval": None, "rule": ">= 0.2"}, UNDECIDED),
+    ({"passed": True, "certain": True, "interval": None, "rule": ">= 0.2", "result": UNDECIDED}, UNDECIDED),
+])
+def test_results_of_older_evidence(check, result):
+    assert result_of(check) == result
+
+
+def test_both_counts_are_told():
+    standings = [standing(NOWHERE, claim) for claim in PUBLISHED]
+    assert told(standings).startswith("first rules: 96 of 123 reproduced; by those that count now (")
+
+
+@pytest.mark.parametrize("claim", [claim for claim in PUBLISHED if claim.amended], ids=lambda claim: claim.id)
+def test_an_amendment_is_dated_quotes_the_paper_and_differs(claim):
+    amended, first = claim.amended.trial, claim.trial
+    assert amended.claim == first.claim == claim.id
+    assert (amended.amended, first.amended) == (True, False)
+    assert claim.amended.amendment.date >= "2026-11-16"
+
+    def rules(trial):
+        return [str(rule) for rule in trial.rules()]
+
+    def sizes(trial):
+        return {label: each.values for label, each in trial.sizes().items()}
+
+    changed = rules(amended) != rules(first) or sizes(amended) != sizes(first) or amended.judge is not first.judge
+    assert changed or amended.work is not first.work
+
+
+def amended_evidence():
+    for path in sorted(Path(paritylab.__file__).parent.glob("papers/*/evidence/*.json")):
+        document = json.loads(path.read_text(encoding="utf-8"))
+        claim = registry()[document["claim"]]
+        if path.stem.endswith(".amended") or claim.paper.own:
+            for size in SIZES:
+                if size in document["sizes"]:
+                    yield pytest.param(claim.current, document["sizes"][size], id=f"{path.stem}-{size}")
+
+
+@pytest.mark.parametrize(("claim", "entry"), list(amended_evidence()))
+def test_a_rule_was_committed_before_its_run(claim, entry):
+    """The commit that the evidence names holds the amendment, and is older than the day after the run."""
+    assert entry["seed"] > 0 or claim.paper.own
+    known = subprocess.run(["git", "cat-file", "-e", entry["commit"]], cwd=ROOT, capture_output=True, check=False)
+    if known.returncode:
+        pytest.skip("there is no history here")
+    path = claim.path.relative_to(ROOT)
+    text = subprocess.run(["git", "show", f"{entry['commit']}:{path}"], cwd=ROOT, capture_output=True, text=True,
+                          check=True).stdout
+    assert f'"{claim.id}"' in text
+    day = subprocess.run(["git", "show", "-s", "--format=%cs", entry["commit"]], cwd=ROOT, capture_output=True,
+                         text=True, check=True).stdout.strip()
+    assert day <= entry["date"]
+
+
+def test_an_amended_rule_is_recorded_from_a_commit_and_with_fresh_seeds(tmp_path):
+    claim = registry()["barak2022.fig6-row1"].amended
+    assert claim is not None
+    with pytest.raises(InvalidInput, match="fresh seeds"):
+        committed(claim, seed=0)
+    elsewhere = replace(claim, paper=replace(claim.paper, place=replace(claim.paper.place, folder=tmp_path)))
+    with pytest.raises(InvalidInput, match="git checkout"):
+        committed(elsewhere, seed=1)
+
+
+def test_the_first_rule_can_be_tried_again(tmp_path, capsys):
+    assert main(["reproduce", "barak2022.fig6-row1", "--quick", "--first", "--json", "--out", str(tmp_path)]) == 0
+    (result,) = json.loads(capsys.readouterr().out)["claims"]
+    assert result["parameters"]["runs"] == 10
+    assert (tmp_path / "claims" / "barak2022.fig6-row1" / "quick" / "result.json").is_file()
+
+
+# --- where values come from -------------------------------------------------------------------------------------------
+
+
+def test_what_an_amendment_says_of_a_value_counts_for_it_alone():
+    table = {"printed": {"B": "1", "n": "50"}, "amended": {"changed": {"B": "32"}},
+             "parts": {"(x)": {"chosen": {"scale": "2"}}}}
+    assert read(table, amended=False).basis == "as printed"
+    assert read(table, amended=True).basis == "printed value changed: B"
+    assert read(table, amended=True).sources == {"printed": {"n": "50"}, "changed": {"B": "32"}}
+    assert read(table, amended=False, part="(x)").basis == "unprinted value chosen: scale"
+    assert read({}, amended=False).basis == NOT_SAID
+    assert read({"corrected": "with k + 1"}, amended=False).basis == "corrected statement: with k + 1"
+
+
+def test_a_bad_table_of_values_is_one_line_and_the_paper_stays(tmp_path):
+    from paritylab.claims.library import PaperWarning
+
+    paper = next(iter(papers().values()))
+    (tmp_path / "values.toml").write_text("[fig1]\nguessed = { n = '1' }\n")
+    moved = replace(paper, place=replace(paper.place, folder=tmp_path))
+    with pytest.warns(PaperWarning, match="unknown source of values of fig1 'guessed'"):
+        assert moved.values == {}
+    assert SOURCES[0] == "printed"
+
+
+@pytest.mark.parametrize("claim", PUBLISHED, ids=lambda claim: claim.id)
+def test_every_value_of_a_setup_says_where_it_comes_from(claim):
+    for version in {claim, claim.current}:
+        values = version.values()
+        assert values.sources
+        said = values.names | {name for names in values.sources.values() for name in names}
+        for label in version.trial.sizes():
+            assert label in said or {name.strip() for name in label.split(",")} <= said, (version.key, label)
+
+
+@pytest.mark.parametrize("claim", PUBLISHED, ids=lambda claim: claim.id)
+def test_no_check_passes_by_a_point_estimate_alone(claim):
+    """Checks of the evidence that counts have an interval, or are p-values, or are computed."""
+    stands = standing(NOWHERE, claim)
+    if stands.untried or claim.kind == "exact" or stands.found is None:
+        return
+    rules = stands.claim.trial.rules()
+    for check in stands.found["checks"]:
+        rule = next(rule for rule in rules if rule.made(check["name"]))
+        decided = result_of(check) != UNDECIDED
+        assert check["interval"] or rule.exact or isinstance(rule, Significance) or not decided, check["name"]
+
+
+def test_a_contradiction_quotes_what_it_contradicts():
+    standings = [standing(NOWHERE, claim) for claim in PUBLISHED]
+    contradicted = [each for each in standings if CONTRADICTED in each.results.values() and not each.untried]
+    assert all(each.claim.amendment and each.claim.amendment.quote for each in contradicted)
