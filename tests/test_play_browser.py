@@ -144,7 +144,7 @@ def test_every_experiment_starts_and_keeps_earlier_curves(page, root):  # noqa: 
     assert len(names) == 8
     for name in names:
         page.click(f"[data-experiment={name}] >> nth=0")
-        page.wait_for_selector(".stage[data-state=running]", timeout=60_000)
+        page.wait_for_selector(".stage:is([data-state=running], [data-state=done])", timeout=60_000)
         assert page.is_hidden("#problem"), page.inner_text("#problem")
     page.click("[data-experiment=noise] >> nth=0")
     page.select_option("#speed", "fast")
