@@ -30,6 +30,7 @@ def named(tree: Any) -> dict[str, np.ndarray]:
     return found
 
 
+@functools.lru_cache(maxsize=64)
 def shapes(setup: Setup) -> Any:
     """Shapes and kinds of a Setup's params, in the network's own structure."""
     return jax.eval_shape(setup.params, jax.random.key(0))

@@ -64,7 +64,8 @@ def networks(
     else:
         params, exact = _trained(measured, chosen, steps, threads, progress)
     finite = np.logical_and.reduce([np.isfinite(leaf).all(axis=tuple(range(1, leaf.ndim))) for leaf in params.values()])
-    made = TrainedNetworks(setup, measured.seed, chosen.run, steps, params, measured.engine, exact)
+    origin = provenance.origin(measured.engine)
+    made = TrainedNetworks(setup, measured.seed, chosen.run, steps, params, measured.engine, exact, origin)
     if finite.all():
         return made
     run = int(chosen.run[~finite][0])
