@@ -74,6 +74,8 @@ if TYPE_CHECKING:
     from paritylab.storage.store import Store as Store
     from paritylab.theory.alignment_rate import alignment_rate as alignment_rate
     from paritylab.theory.bias_gap import bias_gap as bias_gap
+    from paritylab.trained import TrainedNetwork as TrainedNetwork
+    from paritylab.trained import TrainedNetworks as TrainedNetworks
 
 __version__ = "0.1.0"
 
@@ -102,6 +104,7 @@ _WHERE = {
     "storage.store": ("Store",),
     "theory.alignment_rate": ("alignment_rate",),
     "theory.bias_gap": ("bias_gap",),
+    "trained": ("TrainedNetwork", "TrainedNetworks"),
 }
 _MODULES = {
     "baselines": "baselines",
