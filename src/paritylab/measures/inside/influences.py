@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from paritylab.aliases import Floats
+from paritylab.measures.coefficients import first_order
 from paritylab.measures.inside import intervals
-from paritylab.measures.inside.fourier import OUTPUT, SIGN, kind_of, values_of
+from paritylab.measures.inside.fourier import OUTPUT, SIGN, kind_of, transform, values_of
 from paritylab.measures.inside.outputs import Places, each, outputs, over, uniform
 from paritylab.measures.inside.subjects import Networks, subjects
 from paritylab.measures.inside.tables import Shown, table
@@ -99,12 +100,9 @@ def influences(
 
 
 def _of_table(values: Floats, n: int) -> Floats:
-    """From all values, by flipping one bit after the other."""
-    found = np.empty(n)
-    for j in range(n):
-        pairs = values.reshape(-1, 2, 2**j)
-        found[j] = _changes(pairs[:, 0], pairs[:, 1]).mean()
-    return found
+    """From all values, by their coefficients: sum_T c_T^2 [j in T] = (sum_T c_T^2 - sum_T c_T^2 (-1)^[j in T]) / 2."""
+    squares = np.square(transform(values), dtype=np.float64)
+    return (squares.sum() - first_order(squares, n)) / 2
 
 
 def _changes(one: Floats, other: Floats) -> Floats:

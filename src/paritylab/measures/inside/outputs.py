@@ -96,7 +96,7 @@ def outputs(subjects: Subjects, i: int, places: Places) -> Floats:
         if places.rows is None and made.everywhere is not None:
             found = np.asarray(made.everywhere(params))
         else:
-            parts = [np.asarray(made.apply(params, block)) for block in _blocks(places)]
+            parts = [np.asarray(made.apply(params, block)) for block in blocks(places)]
             found = np.concatenate(parts)[: places.count]
     require(found.ndim == 1, "measures are of networks with one output")
     return found
@@ -134,7 +134,7 @@ def _plain(problem: AnyProblem) -> bool:
     return problem.simple if isinstance(problem, Problem) else problem.numbered == problem.words
 
 
-def _blocks(places: Places) -> Iterable[Floats]:
+def blocks(places: Places) -> Iterable[Floats]:
     """Places in blocks of one size: one shape is compiled."""
     size = min(ROWS, places.count)
     for first in range(0, places.count, size):
@@ -168,23 +168,30 @@ def _made(program: Setup) -> Made:
     return Made((program,), traced_apart(jax.jit(lambda params, x: network.apply(params, x)), program), everywhere)
 
 
-def _everywhere(network: MLP, n: int) -> Callable[[Any], Any]:
-    """A perceptron with one hidden layer at all inputs."""
+def split(network: MLP, layer: Any, n: int) -> tuple[Any, Any]:
+    """The sums of all units over the first inputs, (units, 2^low), and over the others with the bias, (2^rest, units)."""
     low = min(LOW_BITS, n)
     first, rest = (np.asarray(signs(np.arange(2**size), size), np.float32) for size in (low, n - low))
-    act, width = activation(network.activation), network.widths[0]
-    some = min(UNITS, width)
-    empty = -width % some
+    outer = rest @ layer["w"][low:]
+    return (first @ layer["w"][:low]).T, outer + layer["b"] if network.bias else outer
+
+
+def _everywhere(network: MLP, n: int) -> Callable[[Any], Any]:
+    """A perceptron with one hidden layer at all inputs."""
+    act = activation(network.activation)
 
     def values(params: Any) -> Any:
         hidden, output = params
+        width = len(output["w"])
+        some = min(UNITS, width)
+        empty = -width % some
+        inner, outer = split(network, hidden, n)
         v = jnp.pad(output["w"][:, 0], (0, empty)).reshape(-1, some)
-        inner = jnp.pad((first @ hidden["w"][:low]).T, ((0, empty), (0, 0))).reshape(-1, some, 2**low)
-        outer = rest @ hidden["w"][low:] + (hidden["b"] if network.bias else 0.0)
-        outer = jnp.pad(outer, ((0, 0), (0, empty))).reshape(len(rest), -1, some)
+        inner = jnp.pad(inner, ((0, empty), (0, 0))).reshape(-1, some, inner.shape[1])
+        outer = jnp.pad(outer, ((0, 0), (0, empty))).reshape(len(outer), -1, some)
 
         def block(sums: Any) -> Any:
-            """The outputs at 2^low inputs, given the sums of all units over the other ones."""
+            """The outputs at a block of inputs, given the sums of all units over the other ones."""
 
             def add(total: Any, part: Any) -> tuple[Any, None]:
                 z, by, weights = part
@@ -192,7 +199,7 @@ def _everywhere(network: MLP, n: int) -> Callable[[Any], Any]:
                     total = total + weights[unit] * act(z[unit] + by[unit])
                 return total, None
 
-            return jax.lax.scan(add, jnp.zeros(2**low, v.dtype), (inner, sums, v))[0]
+            return jax.lax.scan(add, jnp.zeros(inner.shape[2], v.dtype), (inner, sums, v))[0]
 
         found = jax.lax.map(block, outer).reshape(-1)
         return found + output["b"][0] if network.output_bias else found

@@ -60,7 +60,7 @@ class Subjects:
     def shaped(self, rows: Any) -> Any:
         """An array with an axis of networks, or one number for each, in the shape of what was given."""
         array = np.asarray(rows)
-        made = array.reshape(*self.lead, *array.shape[1:])
+        made = array.reshape((*self.lead, *array.shape[1:]))
         return made[()] if made.ndim == 0 else made
 
 
