@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from paritylab.errors import CellFailed as CellFailed
     from paritylab.errors import InvalidInput as InvalidInput
     from paritylab.functions.fingerprints import named as named
+    from paritylab.measures import inside as inside
     from paritylab.measures.alignment import alignment as alignment
     from paritylab.measures.alignment import alignments as alignments
     from paritylab.measures.population import population_gradient as population_gradient
@@ -110,6 +111,7 @@ _MODULES = {
     "baselines": "baselines",
     "figure7": "papers.barak2022.figure7",
     "inits": "setups.inits",
+    "inside": "measures.inside",
     "laws": "setups.problems.laws",
     "plots": "plots",
     "settings": "papers.barak2022.settings",
