@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from paritylab import baselines as baselines
     from paritylab import plots as plots
     from paritylab import statistics as statistics
+    from paritylab.adapters.torch_modules import from_torch as from_torch
     from paritylab.baselines.classifier import ParityClassifier as ParityClassifier
     from paritylab.engines import EngineNotice as EngineNotice
     from paritylab.engines.checkpoints import Checkpoint as Checkpoint
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from paritylab.setups.grids import grid as grid
     from paritylab.setups.networks import MLP as MLP
     from paritylab.setups.networks import DisjointPolyNet as DisjointPolyNet
+    from paritylab.setups.networks import Graph as Graph
     from paritylab.setups.networks import Network as Network
     from paritylab.setups.networks import Neuron as Neuron
     from paritylab.setups.networks import PolyNet as PolyNet
@@ -81,6 +83,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _WHERE = {
+    "adapters.torch_modules": ("from_torch",),
     "baselines.classifier": ("ParityClassifier",),
     "engines": ("EngineNotice",),
     "engines.checkpoints": ("Checkpoint",),
@@ -95,7 +98,7 @@ _WHERE = {
     "running.results": ("Results",),
     "running.sweeps": ("Result", "measure", "sweep"),
     "setups.grids": ("grid",),
-    "setups.networks": ("MLP", "DisjointPolyNet", "Network", "Neuron", "PolyNet", "Transformer"),
+    "setups.networks": ("MLP", "DisjointPolyNet", "Graph", "Network", "Neuron", "PolyNet", "Transformer"),
     "setups.optimisers": ("SGD", "Adam", "AdamW", "Lion", "Optax", "RMSProp", "SignSGD"),
     "setups.problems": (
         "Data", "LeakyParity", "Parity", "Polynomial", "Problem", "Stage", "Sum", "Table", "Tasks", "multitask",
