@@ -37,13 +37,38 @@ NEVER = pl.Protocol(eval_every=2, eval_size=40, consecutive=10**6)  # is a run s
 Case = tuple[pl.Setup, dict[str, Any]]  # and the plan's tuning
 
 
-def case(network: Any, n: int, batch: int, loss: str = "hinge", flips: float = 0.0, **sgd: Any) -> pl.Setup:
-    learner = pl.Learner(network, loss=loss, optimiser=pl.SGD(**{"lr": 0.05, **sgd}), batch=batch)
+def case(
+    network: Any, n: int, batch: int, loss: str = "hinge", flips: float = 0.0, by: Any = pl.SGD, **numbers: Any
+) -> pl.Setup:
+    learner = pl.Learner(network, loss=loss, optimiser=by(**{"lr": 0.05, **numbers}), batch=batch)
     return pl.Setup(pl.Parity(n, min(n, 2), noise=flips), learner)
 
 
 EVERYTHING = {"flips": 0.3, "schedule": "steps:2,0.5,20,2", "rates": (2, 0.5), "weight_decay": 0.1, "noise": 0.1}
 FROZEN = {"schedule": "cosine:40", "rates": (1, 0), "weight_decay": 0.02, "decay_form": "plain"}
+OPTIMISED: dict[str, Case] = {
+    "lane: clipped, everything": (case(pl.MLP(5, "gelu"), 9, 5, "square", clip=0.3, **EVERYTHING), {"kernel": "threads"}),
+    "lane: adam, two passes": (case(pl.MLP(5, "gelu"), 9, 13, "logistic", by=pl.Adam, lr=0.01), {"kernel": "threads"}),
+    "polynet, momentum": (case(pl.PolyNet(2), 33, 6, momentum=0.9, lr=0.01), {}),
+    "polynet, adam, everything": (case(pl.PolyNet(2), 9, 6, by=pl.Adam, clip=0.5,
+                                       **{**EVERYTHING, "lr": 0.003, "rates": (2,)}), {}),
+    "warp: momentum": (case(pl.MLP(10), 31, 32, momentum=0.9), {}),
+    "warp: nesterov, batch 100": (case(pl.MLP(10, "relu6"), 20, 100, "square", momentum=0.8, nesterov=True), {}),
+    "warp: adam, batch 5": (case(pl.MLP(10, "gelu"), 33, 5, "logistic", by=pl.Adam, lr=0.01), {}),
+    "warp: adamw, batch 40": (case(pl.MLP(17, "gelu"), 30, 40, by=pl.AdamW, lr=0.01, weight_decay=0.1), {}),
+    "warp: adam without eps": (case(pl.MLP(5, "gelu"), 9, 16, "square", by=pl.Adam, lr=0.01, eps=0.0), {}),
+    "warp: rmsprop": (case(pl.MLP(10, "gelu"), 20, 32, "logistic", by=pl.RMSProp, lr=0.003), {}),
+    "warp: rmsprop with momentum": (case(pl.MLP(5, "gelu"), 9, 20, by=pl.RMSProp, lr=0.001, momentum=0.9), {}),
+    "warp: sign": (case(pl.MLP(5, "gelu"), 9, 17, "logistic", by=pl.SignSGD, lr=0.001), {}),
+    "warp: lion": (case(pl.MLP(5, "gelu"), 9, 17, "logistic", by=pl.Lion, lr=0.001, weight_decay=0.1), {}),
+    "warp: clipped, everything": (case(pl.MLP(10, "gelu"), 32, 20, "square", clip=0.3, **EVERYTHING), {}),
+    "warp: clipped momentum, a frozen layer": (case(pl.MLP(10), 9, 16, clip=0.05, momentum=0.9, **FROZEN), {}),
+    "warp: momentum, coupled decay, noise": (case(pl.MLP(10), 30, 40, momentum=0.5, **EVERYTHING), {}),
+    "neuron, adam": (case(pl.Neuron("sinusoid:3"), 31, 32, "logistic", by=pl.Adam, lr=0.003), {}),
+    "team: adam, width 100": (case(pl.MLP(100, "gelu"), 30, 32, "logistic", by=pl.Adam, lr=0.003, eps=1e-4), {}),
+    "team: two, clipped adam": (case(pl.MLP(20, "gelu"), 20, 32, "square", by=pl.Adam, clip=0.2, noise=0.1,
+                                     lr=0.003), {"tiles": 1}),
+}
 CASES: dict[str, Case] = {
     "lane: one input": (case(pl.MLP(1), 1, 1), {}),
     "lane: 31 inputs, batch 1": (case(pl.MLP(10), 31, 1), {}),
@@ -73,6 +98,7 @@ CASES: dict[str, Case] = {
     "warp: oscillating, batch 8": (case(pl.MLP(10, "oscillating:3"), 12, 8, lr=0.01), {"kernel": "tiles"}),
     "warp: no biases, everything": (case(pl.MLP(10, bias=False), 32, 20, **EVERYTHING), {}),
     "warp: everything": (case(pl.MLP(10), 20, 20, **EVERYTHING), {}),
+    **OPTIMISED,
     "team: three, 64 inputs": (case(pl.MLP(40, "infinite-zigzag:2"), 64, 32, "hinge:0.3"), {"tiles": 1}),
     "team: two, width 100": (case(pl.MLP(100), 30, 32), {}),
     "team: more warps than have room": (case(pl.MLP(520), 5, 16), {}),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from paritylab.engines.warps.plan import Plan
+from paritylab.engines.warps.plan import Chip, Plan
 
 START_THREADS = 256
 Launch = Callable[..., None]
@@ -33,6 +33,7 @@ class Device(Protocol):
     """Arrays that are indexed as NumPy's, and kernels."""
 
     name: str
+    chip: Chip
 
     def array(self, values: np.ndarray) -> Any:
         """A copy on the device."""
@@ -72,7 +73,12 @@ class Gpu:
         self._cupy = cupy
         properties = cupy.cuda.runtime.getDeviceProperties(0)
         self.name = properties["name"].decode()
-        self._processors = properties["multiProcessorCount"]
+        self.chip = Chip(
+            capability=(properties["major"], properties["minor"]),
+            processors=properties["multiProcessorCount"],
+            shared=properties["sharedMemPerBlockOptin"],
+            memory=properties["totalGlobalMem"],
+        )
         self._modules: dict[str, Any] = {}
         self._locks: collections.defaultdict[str, threading.Lock] = collections.defaultdict(threading.Lock)
 
@@ -105,7 +111,7 @@ class Gpu:
             return launch
 
         facts = {"registers": train.num_regs, "spilled bytes": train.local_size_bytes, "blocks": blocks}
-        most = max(1, blocks) * self._processors
+        most = max(1, blocks) * self.chip.processors
         return Kernels(launch(train, plan.threads, plan.shared), launch(start, START_THREADS, 0), most, facts)
 
     def _module(self, source: str) -> Any:

@@ -94,7 +94,8 @@ DEVICE bool judge(Run& run, const Score& score, bool finite, int& status) {
     return !finite || solved || run.t == run.max_steps;
 }
 
-DEVICE double sum_over_warp(double value) {
+template <class Number>
+DEVICE Number sum_over_warp(Number value) {
 #pragma unroll
     for (int d = 16; d > 0; d /= 2) value += __shfl_xor_sync(ALL, value, d);
     return value;

@@ -50,6 +50,7 @@ struct Window {
     int first;
     Key data, labels;
     float factor;
+    float mean, square;  // of Pace
 };
 
 DEVICE void open_window(Window& window, const Run& run, const Table& table) {
@@ -59,15 +60,20 @@ DEVICE void open_window(Window& window, const Run& run, const Table& table) {
     if (FLIPS) window.labels = fold_in(fold_in(run.key, LABELS), t);
     const bool known = SCHEDULED && t < run.max_steps && table.schedule[t / SCHEDULE_BLOCK];
     window.factor = known ? factor_at(table, t) : 0.0f;
+    if (RULE == ADAM) window.mean = correction(t, LOG_FIRST), window.square = correction(t, LOG_SECOND);
 }
 
 DEVICE Key from_lane(Key key, int lane) { return {__shfl_sync(ALL, key.a, lane), __shfl_sync(ALL, key.b, lane)}; }
 
-DEVICE void step(Run& run, Network& net, const Window& window, int& turn) {
+DEVICE void step(Run& run, Network& net, Memory& memory, const Window& window, int& turn) {
     const int place = run.t - window.first;
     const Key data = from_lane(window.data, place), labels = FLIPS ? from_lane(window.labels, place) : Key{0, 0};
     const float lr = SCHEDULED ? run.lr * __shfl_sync(ALL, window.factor, place) : run.lr;
-    const Update hidden_update = make_update(lr, RATE_HIDDEN), output_update = make_update(lr, RATE_OUTPUT);
+    Pace pace = make_pace(lr);
+    if (RULE == ADAM) {
+        pace.mean = __shfl_sync(ALL, window.mean, place);
+        pace.square = __shfl_sync(ALL, window.square, place);
+    }
     Gradient gradient = {};
 #pragma unroll 1
     for (int subset = 0; subset < SUBSETS; ++subset) {
@@ -78,10 +84,15 @@ DEVICE void step(Run& run, Network& net, const Window& window, int& turn) {
         if (FLIPS && random_bits(labels, sample) < run.flip) samples.y = -samples.y;
         const bool counts = BATCH % 32 == 0 || sample < BATCH;
         const float slope = counts ? Loss::slope(samples.f, samples.y) : 0.0f;
-        backward(net, samples.x, hidden, slope, gradient, hidden_update);
+        backward(net, memory, samples.x, hidden, slope, gradient, pace);
     }
-    move_network(net, gradient, hidden_update, output_update);
-    if (NOISY && run.noise != 0.0f) add_noise(net, fold_in(fold_in(run.key, NOISE), run.t), lr, run.noise);
+    finish(gradient, net);
+    const bool noisy = NOISY && run.noise != 0.0f;
+    const Key noise = noisy ? fold_in(fold_in(run.key, NOISE), run.t) : Key{0, 0};
+    if (!PLAIN && noisy) add_noise(gradient, noise, run.noise, run.noise);
+    if (CLIPS) pace.scale = clipping(sum_over_warp(sum_over_team(squared_norm(gradient), turn)));
+    move_network(net, memory, gradient, pace);
+    if (PLAIN && noisy) add_noise(net, noise, -pace.hidden.rate * run.noise, -pace.output.rate * run.noise);
     ++run.t;
 }
 
@@ -121,10 +132,14 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const
         }
         Run run;
         Network net;
+        Memory memory;
         Window window;
         load_run(run, table, launch.order[place]);
         float* params = table.params + (size_t)run.row * PARAMS;
+        float* kept = table.memory + (size_t)run.row * (MEMORIES * PARAMS);
         load_network(net, params);
+#pragma unroll
+        for (int k = 0; k < MEMORIES; ++k) load_network(memory.number[k], kept + k * PARAMS);
         window.first = run.t - 32;
         for (bool ended = false; !ended && !stop;) {
             const int steps = min(min(steps_to_check(run), STRETCH), steps_with_factors(run, table));
@@ -132,12 +147,14 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const
 #pragma unroll 1
             for (int i = 0; i < steps; ++i) {
                 if (run.t - window.first >= 32) open_window(window, run, table);
-                step(run, net, window, turn);
+                step(run, net, memory, window, turn);
             }
             if (due(run)) ended = check(run, net, table, turn);
             stop = said_by_first(first && over(table, launch));
         }
         save_network(net, params);
+#pragma unroll
+        for (int k = 0; k < MEMORIES; ++k) save_network(memory.number[k], kept + k * PARAMS);
         if (first) table.step[run.row] = run.t, table.streak[run.row] = run.streak;
     }
 }
