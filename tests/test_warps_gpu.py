@@ -27,6 +27,10 @@ KINDS = {
     "warp": W1,
     "team": replace(W1, learner=replace(W1.learner, network=pl.MLP(100))),
     "lane": replace(W1, learner=replace(W1.learner, batch=8, optimiser=pl.SGD(0.3))),
+    "warp, momentum": replace(W1, learner=replace(W1.learner, optimiser=pl.SGD(0.1, momentum=0.9))),
+    "warp, adam": replace(W1, learner=replace(W1.learner, optimiser=pl.Adam(0.01))),
+    "team, adam": replace(W1, learner=replace(W1.learner, network=pl.MLP(100), optimiser=pl.Adam(0.003))),
+    "warp, lion": replace(W1, learner=replace(W1.learner, optimiser=pl.Lion(0.003))),
 }
 
 

@@ -20,7 +20,7 @@ from paritylab.engines import Job, loop
 from paritylab.engines.configuration import Configuration
 from paritylab.engines.starts import initial_params
 from paritylab.engines.warps import WarpsPool, device
-from paritylab.engines.warps.plan import Plan, plan
+from paritylab.engines.warps.plan import H200, Chip, Plan, plan
 from paritylab.engines.work import Outcomes, Queue
 from paritylab.rng import run_keys
 from paritylab.storage.records import Records
@@ -47,7 +47,8 @@ def case(
 EVERYTHING = {"flips": 0.3, "schedule": "steps:2,0.5,20,2", "rates": (2, 0.5), "weight_decay": 0.1, "noise": 0.1}
 FROZEN = {"schedule": "cosine:40", "rates": (1, 0), "weight_decay": 0.02, "decay_form": "plain"}
 OPTIMISED: dict[str, Case] = {
-    "lane: clipped, everything": (case(pl.MLP(5, "gelu"), 9, 5, "square", clip=0.3, **EVERYTHING), {"kernel": "threads"}),
+    "lane: clipped, everything": (case(pl.MLP(5, "gelu"), 9, 5, "square", clip=0.3, **EVERYTHING),
+                                  {"kernel": "threads"}),
     "lane: adam, two passes": (case(pl.MLP(5, "gelu"), 9, 13, "logistic", by=pl.Adam, lr=0.01), {"kernel": "threads"}),
     "polynet, momentum": (case(pl.PolyNet(2), 33, 6, momentum=0.9, lr=0.01), {}),
     "polynet, adam, everything": (case(pl.PolyNet(2), 9, 6, by=pl.Adam, clip=0.5,
@@ -142,10 +143,10 @@ def assert_follows_oracle(name: str, where: Any) -> None:
         assert abs(outcomes.records.loss[i] - loss) < 1e-5 * max(1, abs(loss))
 
 
-def plan_of(setup: pl.Setup, tuning: dict[str, Any]) -> Plan:
+def plan_of(setup: pl.Setup, tuning: dict[str, Any], chip: Chip = H200) -> Plan:
     """The plan that :func:`assert_follows_oracle` will need."""
     program = replace(setup, protocol=NEVER).program
-    return plan(program, Configuration.of(program), **tuning)
+    return plan(program, Configuration.of(program), chip, **tuning)
 
 
 def main() -> None:
@@ -153,7 +154,7 @@ def main() -> None:
     assert gpu is not None, "no GPU, or no CuPy"
     names, failed = sys.argv[1:] or list(CASES), 0
     with ThreadPoolExecutor() as threads:  # compiling takes seconds, most of the time
-        list(threads.map(lambda name: gpu.kernels(plan_of(*CASES[name])), names))
+        list(threads.map(lambda name: gpu.kernels(plan_of(*CASES[name], gpu.chip)), names))
     for name in names:
         try:
             assert_follows_oracle(name, gpu)
