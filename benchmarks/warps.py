@@ -1,8 +1,9 @@
 """The GPU engine ``warps`` beside JAX and PyTorch on one GPU: ``python benchmarks/warps.py [section ...]``.
 
-Sections: ``kernels`` (W1 to W3 over launch parameters), ``optimisers`` (W1 to W3 by each of them), ``million`` (10^6 networks of (30, 3) from nothing to
-Records), ``others`` (JAX, batched PyTorch, a PyTorch loop), which take about five minutes; ``W1``, ``W2`` and ``W3``
-alone are for profilers. Prints one line of JSON for each result as it comes.
+Sections: ``kernels`` (W1 to W3 over launch parameters), ``optimisers`` (W1 to W3 by each of them), ``problems`` (W1 on
+finite samples), ``million`` (10^6 networks of (30, 3) from nothing to Records), ``others`` (JAX, batched PyTorch, a
+PyTorch loop), which take about six minutes; ``W1``, ``W2`` and ``W3`` alone are for profilers. Prints one line of JSON
+for each result as it comes.
 """
 
 from __future__ import annotations
@@ -73,6 +74,13 @@ OPTIMISERS_SWEEP: dict[str, list[dict[str, Any]]] = {
     **{f"W3 {rule}": [{"kernel": "threads"}, {"kernel": "threads", "warps": 1}, {"kernel": "tiles", "blocks": 5},
                       {"kernel": "tiles", "blocks": 3}] for rule in ("clipped", "momentum", "adam")},
 }
+PROBLEMS: dict[str, dict[str, Any]] = {
+    "fresh": {},
+    "sample of 1,000, in passes": {"sample": 1000},
+    "sample of 20,000, in passes": {"sample": 20_000},
+    "sample of 1,000, short last": {"sample": 1000, "short_last": True},
+    "sample of 1,000, with replacement": {"sample": 1000, "replacement": True},
+}
 OTHERS_SECONDS = 75  # for each
 
 
@@ -106,6 +114,13 @@ def optimisers() -> None:
             setups[f"{name} {rule}"] = replace(setup, learner=replace(setup.learner, optimiser=made))
     cases = [(name, {}) for name in setups]
     time_each(setups, cases + [(name, tuning) for name, tunings in OPTIMISERS_SWEEP.items() for tuning in tunings])
+
+
+def problems() -> None:
+    """W1 on finite samples, beside fresh batches."""
+    setup = WORKLOADS["W1"].setup()
+    setups = {f"W1 {name}": replace(setup, problem=pl.Parity(30, 3, **data)) for name, data in PROBLEMS.items()}
+    time_each(setups, [(name, {}) for name in setups])
 
 
 def time_each(setups: dict[str, Any], cases: list[tuple[str, dict[str, Any]]]) -> None:
@@ -183,7 +198,7 @@ def lines_of(command: list[str]) -> Iterator[str]:
         print(error.strip().splitlines()[-1], file=sys.stderr)
 
 
-SECTIONS = {"kernels": kernels, "optimisers": optimisers, "million": million, "others": others}
+SECTIONS = {"kernels": kernels, "optimisers": optimisers, "problems": problems, "million": million, "others": others}
 ALONE = {name: functools.partial(kernels, name) for name in SWEEP}
 
 

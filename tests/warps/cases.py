@@ -38,10 +38,11 @@ Case = tuple[pl.Setup, dict[str, Any]]  # and the plan's tuning
 
 
 def case(
-    network: Any, n: int, batch: int, loss: str = "hinge", flips: float = 0.0, by: Any = pl.SGD, **numbers: Any
+    network: Any, n: int, batch: int, loss: str = "hinge", flips: float = 0.0, by: Any = pl.SGD,
+    data: dict[str, Any] | None = None, **numbers: Any,
 ) -> pl.Setup:
     learner = pl.Learner(network, loss=loss, optimiser=by(**{"lr": 0.05, **numbers}), batch=batch)
-    return pl.Setup(pl.Parity(n, min(n, 2), noise=flips), learner)
+    return pl.Setup(pl.Parity(n, min(n, 2), noise=flips, **data or {}), learner)
 
 
 EVERYTHING = {"flips": 0.3, "schedule": "steps:2,0.5,20,2", "rates": (2, 0.5), "weight_decay": 0.1, "noise": 0.1}
@@ -69,6 +70,21 @@ OPTIMISED: dict[str, Case] = {
     "team: adam, width 100": (case(pl.MLP(100, "gelu"), 30, 32, "logistic", by=pl.Adam, lr=0.003, eps=1e-4), {}),
     "team: two, clipped adam": (case(pl.MLP(20, "gelu"), 20, 32, "square", by=pl.Adam, clip=0.2, noise=0.1,
                                      lr=0.003), {"tiles": 1}),
+}
+REPLACED = {"sample": 50, "replacement": True}
+FINITE: dict[str, Case] = {
+    "lane: sample with replacement": (case(pl.MLP(5), 33, 6, flips=0.3, data=REPLACED), {}),
+    "polynet, sample in passes": (case(pl.PolyNet(2), 9, 6, flips=0.3, data={"sample": 7}), {}),
+    "polynet, short last batches": (case(pl.PolyNet(2), 9, 6, data={"sample": 40, "short_last": True}), {}),
+    "warp: sample with replacement": (case(pl.MLP(10), 20, 40, flips=0.3, data=REPLACED), {}),
+    "warp: sample in passes": (case(pl.MLP(10), 31, 32, flips=0.3, data={"sample": 1000}), {}),
+    "warp: sample in passes, batch 5": (case(pl.MLP(5), 9, 5, data={"sample": 12}), {}),
+    "warp: sample of a batch": (case(pl.MLP(5), 9, 40, data={"sample": 40}), {}),
+    "warp: sample of one": (case(pl.MLP(5), 9, 1, data={"sample": 1}), {}),
+    "warp: short last batches": (case(pl.MLP(5, "gelu"), 9, 16, "square", momentum=0.5,
+                                      data={"sample": 50, "short_last": True}), {}),
+    "warp: one short batch": (case(pl.MLP(5), 9, 40, data={"sample": 20, "short_last": True}), {}),
+    "team: sample in passes": (case(pl.MLP(20), 9, 32, data={"sample": 70}), {"tiles": 1}),
 }
 CASES: dict[str, Case] = {
     "lane: one input": (case(pl.MLP(1), 1, 1), {}),
@@ -100,6 +116,7 @@ CASES: dict[str, Case] = {
     "warp: no biases, everything": (case(pl.MLP(10, bias=False), 32, 20, **EVERYTHING), {}),
     "warp: everything": (case(pl.MLP(10), 20, 20, **EVERYTHING), {}),
     **OPTIMISED,
+    **FINITE,
     "team: three, 64 inputs": (case(pl.MLP(40, "infinite-zigzag:2"), 64, 32, "hinge:0.3"), {"tiles": 1}),
     "team: two, width 100": (case(pl.MLP(100), 30, 32), {}),
     "team: more warps than have room": (case(pl.MLP(520), 5, 16), {}),

@@ -14,7 +14,7 @@ import numpy as np
 from paritylab.engines import lanes, sources
 from paritylab.engines.configuration import Configuration
 from paritylab.engines.warps import device
-from paritylab.engines.warps.plan import H200, LEAST_CAPABILITY, MOST_INPUTS, kernel_of
+from paritylab.engines.warps.plan import H200, LEAST_CAPABILITY, MOST_EXAMPLES, MOST_INPUTS, in_passes, kernel_of
 from paritylab.engines.warps.pool import WarpsPool as WarpsPool
 from paritylab.engines.work import Queue
 from paritylab.memory import Part
@@ -55,8 +55,6 @@ def refusal(setup: Setup) -> str | None:
         return "it has parities of uniform inputs only"
     if setup.protocol.within is not None:
         return "it has no tolerance"
-    if setup.problem.sample is not None:
-        return "it has no finite samples"
     if isinstance(network, MLP) and len(network.widths) > 1:
         return "it has no MLPs with more than one hidden layer"
     if n > MOST_INPUTS:
@@ -64,6 +62,11 @@ def refusal(setup: Setup) -> str | None:
     configuration = Configuration.of(setup.program)
     if configuration.head_bias != configuration.bias:
         return "its MLPs have biases in all layers or in none"
+    if in_passes(configuration):
+        if configuration.sample > MOST_EXAMPLES:
+            return f"it goes in passes through samples of at most {MOST_EXAMPLES} examples"
+        if configuration.sample < configuration.batch and not configuration.short_last:
+            return "it has no batches larger than the sample"
     gpu = device.current()
     if kernel_of(configuration, gpu.chip if gpu else H200) is None:
         return f"{type(network).__name__} at n = {n}, batch {setup.learner.batch} does not fit on the chip"

@@ -20,8 +20,8 @@ from paritylab.setups.setup import Setup
 KERNELS = Path(__file__).with_name("kernels")
 SOURCES = {
     "start": ("base", "threefry", "start"),
-    "threads": ("base", "threefry", "activations", "losses", "runs", "rules", "threads"),
-    "tiles": ("base", "threefry", "activations", "losses", "runs", "rules", "fragments", "tiles", "teams"),
+    "threads": ("base", "threefry", "activations", "losses", "runs", "samples", "rules", "threads"),
+    "tiles": ("base", "threefry", "activations", "losses", "runs", "samples", "rules", "fragments", "tiles", "teams"),
 }
 MOST_INPUTS = 256
 SMALL_BATCH = 16  # below, tensor cores would multiply mostly zeros
@@ -30,6 +30,7 @@ MOST_WEIGHTS = 144  # weights that it keeps there
 ROOMY_WARPS = 8  # of a team: with 255 registers a thread, as many as a processor holds
 MOST_WARPS = 32  # with 64, where weights spill into memory
 MOST_WIDTH = 1024
+MOST_EXAMPLES = 2**20  # of a sample in passes
 STRETCH = 512  # steps between two looks at whether the launch is over
 LEAST_LOG = -200.0  # e to it is 0 in single precision, as a mean without memory has it
 
@@ -136,6 +137,9 @@ def _constants(program: Setup, configuration: Configuration) -> dict[str, Any]:
         activation, numbers = "relu", ()
     return _shape(configuration) | {
         "BATCH": configuration.batch,
+        "EXAMPLES": configuration.sample,
+        "REPLACED": configuration.sample > 0 and configuration.replacement,
+        "SHORT_LAST": configuration.short_last,
         "ACTIVATION": activation.upper(),
         "numbers": numbers,
         "LOSS": configuration.loss.upper(),
@@ -175,6 +179,21 @@ def _rule(configuration: Configuration) -> dict[str, Any]:
     }
 
 
+def in_passes(configuration: Configuration) -> bool:
+    """Whether a finite sample is gone through in passes, each in an order of its own."""
+    return configuration.sample > 0 and not configuration.replacement
+
+
+def scratch_bytes(configuration: Configuration) -> int:
+    """What a team needs for the orders of two passes, as pairs of words, and for the counts by which it sorts."""
+    return 16 * configuration.sample + 4 * buckets(configuration) if in_passes(configuration) else 0
+
+
+def buckets(configuration: Configuration) -> int:
+    """Into which words fall by their leading bits: BUCKETS of ``samples.cuh``."""
+    return max(2, 2 ** (configuration.sample - 1).bit_length()) if in_passes(configuration) else 0
+
+
 def memories(configuration: Configuration) -> int:
     """How many numbers the optimiser keeps for each param."""
     numbers = configuration.rule_params
@@ -212,7 +231,8 @@ def kernel_of(configuration: Configuration, chip: Chip = H200) -> str | None:
     """Which kernel trains this, ``tiles`` or ``threads``; None where it does not fit on the chip."""
     column = column_bytes(configuration, samples_at_once(configuration))
     fits = configuration.width <= MOST_SUMS and column <= chip.shared
-    small = configuration.batch < SMALL_BATCH and memories(configuration) == 0
+    alone = memories(configuration) == 0 and not in_passes(configuration)
+    small = configuration.batch < SMALL_BATCH and alone
     if configuration.family == "polynet" or (small and fits):
         return "threads" if fits else None
     return "tiles" if configuration.width <= MOST_WIDTH else None

@@ -10,7 +10,7 @@ import numpy as np
 from paritylab.engines.configuration import Configuration
 from paritylab.engines.starts import initial_params
 from paritylab.engines.warps import device as devices
-from paritylab.engines.warps.plan import memories, param_count, plan, start_law
+from paritylab.engines.warps.plan import buckets, memories, param_count, plan, scratch_bytes, start_law
 from paritylab.engines.work import Outcomes, Rows
 from paritylab.setups import schedules
 from paritylab.setups.setup import Setup
@@ -24,7 +24,7 @@ MOST_BLOCKS = 2**31 // schedules.BLOCK  # of a schedule
 START_ROWS = 2**14  # whose params the host draws at a time
 START_BLOCKS = 1024  # in which the GPU does
 COLUMNS = ("params", "memory", "key", "lr", "noise", "flip", "mask", "max_steps", "step", "streak", "status",
-           "accuracy", "loss", "schedule", "taken", "idle")
+           "accuracy", "loss", "schedule", "order", "counts", "taken", "idle")
 """In the order of ``struct Table`` of the kernels."""
 ENDS = ("step", "status", "accuracy", "loss")
 """What a launch leaves of each run, as words."""
@@ -59,6 +59,9 @@ class WarpsPool:
         most = min(MOST_BYTES, found.chip.memory // MEMORY_SHARE)
         self.slots = max(1, min(runs, MOST_ROWS, most // (4 * params * (1 + kept))))
         self._make_table(params, kept)
+        self._make_scratch(most)
+        addresses = [found.address(self._table[name]) for name in COLUMNS]
+        self._addresses = found.array(np.array(addresses, np.uint64))
         self._status = np.full(self.slots, EMPTY, np.int32)
         self._step = np.zeros(self.slots, np.int32)
         self._tag = np.zeros(self.slots, np.int64)
@@ -83,8 +86,16 @@ class WarpsPool:
         self._table |= {"taken": self._queue[:1], "idle": self._queue[1:]}
         self._blocks: dict[int, Any] = {}  # of the schedule, by number
         self._table["schedule"] = self._device.zeros((MOST_BLOCKS,), np.uint64)
-        addresses = [self._device.address(self._table[name]) for name in COLUMNS]
-        self._addresses = self._device.array(np.array(addresses, np.uint64))
+
+    def _make_scratch(self, most: int) -> None:
+        """Room for each team that is at work at once; there may be room for few, where samples are large."""
+        configuration, teams = self._configuration, self._plan.teams
+        each = teams * scratch_bytes(configuration)
+        fit = max(1, most // each) if each else self._kernels.most
+        self._most = min(self._kernels.most, fit, -(-self.slots // teams))
+        examples = configuration.sample if each else 0
+        self._table["order"] = self._device.zeros((self._most * teams * 2 * examples,), np.uint64)
+        self._table["counts"] = self._device.zeros((self._most * teams * buckets(configuration),), np.uint32)
 
     @property
     def room(self) -> int:
@@ -135,7 +146,7 @@ class WarpsPool:
         self._bring_factors(self._step[active])
         self._queue.fill(0)
         teams = self._plan.teams
-        blocks = min(self._kernels.most, -(-len(order) // teams))
+        blocks = min(self._most, -(-len(order) // teams))
         quota = max(1, blocks * teams // 4) if more else 2**30
         start = time.perf_counter()
         rows = self._device.array(order.astype(np.int32))

@@ -33,6 +33,8 @@ struct Table {
     float* accuracy;
     float* loss;
     const float* const* schedule;  // blocks of SCHEDULE_BLOCK factors; null: not here
+    u64* order;    // of a finite sample: see samples.cuh
+    u32* counts;
     u32* taken;
     u32* idle;
 };

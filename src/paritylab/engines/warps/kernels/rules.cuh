@@ -12,12 +12,16 @@ struct Pace {
     Update hidden, output;
     float mean, square;  // 1 / (1 - b1^t) and 1 / (1 - b2^t)
     float scale;
+    float share;  // of an example in the mean over the batch
 };
 
 // The corrections at step t, counted from 0; expm1 is as accurate as its argument.
 DEVICE float correction(int t, float log_of_mean) { return -1.0f / expm1f((float)(t + 1) * log_of_mean); }
 
-DEVICE Pace make_pace(float lr) { return {make_update(lr, RATE_HIDDEN), make_update(lr, RATE_OUTPUT), 1.0f, 1.0f, 1.0f}; }
+DEVICE Pace make_pace(float lr, int batch) {
+    const float share = SHORT_LAST ? 1.0f / (float)batch : 1.0f / BATCH;
+    return {make_update(lr, RATE_HIDDEN), make_update(lr, RATE_OUTPUT), 1.0f, 1.0f, 1.0f, share};
+}
 
 DEVICE float clipping(float squared) {
     const float norm = approximate_root(squared);

@@ -176,24 +176,30 @@ DEVICE void move_all(float* net, Pace pace) {
     }
 }
 
-DEVICE void step(Run& run, const Table& table, Key data, Key labels, float* net) {
-    const Key key = fold_in(data, run.t), label_key = FLIPS ? fold_in(labels, run.t) : Key{0, 0};
+DEVICE void step(Run& run, const Table& table, Key data, Key labels, Place& at, const Scratch& scratch, float* net) {
+    const Key own = IN_PASSES ? Key{0, 0} : fold_in(data, run.t), key = EXAMPLES > 0 ? run.sample : own;
+    const Key label_key = !FLIPS ? Key{0, 0} : EXAMPLES > 0 ? run.sample_labels : fold_in(labels, run.t);
+    prepare<1>(at, run.key, scratch, 0);
+    const int batch = batch_at(at);
     const float lr = SCHEDULED ? run.lr * factor_at(table, run.t) : run.lr;
-    Pace pace = make_pace(lr);
+    Pace pace = make_pace(lr, batch);
     if (RULE == ADAM) pace.mean = correction(run.t, LOG_FIRST), pace.square = correction(run.t, LOG_SECOND);
 #pragma unroll 1
     for (int pass = 0; pass < PASSES; ++pass) {
-        u32 x[SAMPLES][WORDS];
+        u32 x[SAMPLES][WORDS], number[SAMPLES];
         float z[SAMPLES][WIDTH], f[SAMPLES], slope[SAMPLES];
 #pragma unroll
-        for (int s = 0; s < SAMPLES; ++s) draw(key, pass * SAMPLES + s, x[s]);
+        for (int s = 0; s < SAMPLES; ++s) {
+            const int place = pass * SAMPLES + s;
+            number[s] = EXAMPLES > 0 ? example_of(at, scratch, own, place) : place;
+            draw(key, number[s], x[s]);
+        }
         forward<SAMPLES>(net, x, z, f);
 #pragma unroll
         for (int s = 0; s < SAMPLES; ++s) {
-            const int sample = pass * SAMPLES + s;
             float y = parity(x[s], run.mask);
-            if (FLIPS && random_bits(label_key, sample) < run.flip) y = -y;
-            slope[s] = sample < BATCH ? Loss::slope(f[s], y) * (1.0f / BATCH) : 0.0f;
+            if (FLIPS && random_bits(label_key, number[s]) < run.flip) y = -y;
+            slope[s] = pass * SAMPLES + s < batch ? Loss::slope(f[s], y) * pace.share : 0.0f;
         }
         backward<SAMPLES>({net, pass == 0, pass == PASSES - 1}, x, z, slope, pace);
     }
@@ -202,6 +208,7 @@ DEVICE void step(Run& run, const Table& table, Key data, Key labels, float* net)
     if (!PLAIN && noisy) add_noise(net + PARAMS * 32, noise, run.noise, run.noise);
     if (!PLAIN) move_all(net, pace);
     if (PLAIN && noisy) add_noise(net, noise, -pace.hidden.rate * run.noise, -pace.output.rate * run.noise);
+    next_place(at);
     ++run.t;
 }
 
@@ -285,7 +292,7 @@ DEVICE void check(Run& run, const Table& table, float* columns) {
 }
 
 // Free lanes take the next rows; `dry` once there are none.
-DEVICE void refill(Run& run, const Table& table, const Launch& launch, float* net, bool& dry) {
+DEVICE void refill(Run& run, Place& at, const Table& table, const Launch& launch, float* net, bool& dry) {
     const u32 idle = __ballot_sync(ALL, run.row < 0), lane = lane_id();
     if (dry || !idle) return;
     u32 first = 0;
@@ -294,6 +301,7 @@ DEVICE void refill(Run& run, const Table& table, const Launch& launch, float* ne
     const u32 place = first + __popc(idle & ((1u << lane) - 1));
     if (run.row < 0 && place < (u32)launch.count) {
         load_run(run, table, launch.order[place]);
+        at = find_place(run.t);
         const float* params = table.params + (size_t)run.row * PARAMS;
         for (int p = 0; p < PARAMS; ++p) net[p * 32] = params[p];
         const float* memory = table.memory + (size_t)run.row * (MEMORIES * PARAMS);
@@ -310,13 +318,15 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const
     const Launch launch = {order, count, microseconds, quota, nanoseconds()};
     float* columns = shared + threadIdx.x / 32 * (COLUMN * 32);
     float* net = columns + lane_id();
+    const Scratch scratch = scratch_of(table, blockIdx.x * (32 * WARPS) + threadIdx.x);
+    Place at = {};
     Run run = {};
     run.row = -1;
     int phase = 0, counted = 0;
     bool dry = false;
     for (;;) {
         // Lanes keep their checks together: one that becomes free between two of them waits for the next.
-        if (phase % EVAL_EVERY == 0 || EVAL_EVERY > PATIENCE) refill(run, table, launch, net, dry);
+        if (phase % EVAL_EVERY == 0 || EVAL_EVERY > PATIENCE) refill(run, at, table, launch, net, dry);
         if (run.row >= 0 && steps_with_factors(run, table) == 0) {
             save(run, table, net, ACTIVE);
             run.row = -1;
@@ -334,9 +344,10 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const
         for (int d = 16; d > 0; d /= 2) steps = min(steps, __shfl_xor_sync(ALL, steps, d));
         steps = min(steps, STRETCH);
         if (run.row >= 0) {
-            const Key data = fold_in(run.key, DATA), labels = FLIPS ? fold_in(run.key, LABELS) : Key{0, 0};
+            const Key data = fold_in(run.key, REPLACED ? ORDER : DATA);
+            const Key labels = FLIPS ? fold_in(run.key, LABELS) : Key{0, 0};
 #pragma unroll 1
-            for (int i = 0; i < steps; ++i) step(run, table, data, labels, net);
+            for (int i = 0; i < steps; ++i) step(run, table, data, labels, at, scratch, net);
         }
         __syncwarp();
         phase += steps;

@@ -252,10 +252,10 @@ DEVICE void move_weights(Network& net, Memory& memory, int tile, int block, int 
         float& weight = net.w[tile][block][m][i];
         const float u = net.u[tile][i / 2];
         if (PLAIN) {
-            const Update scaled = {pace.hidden.keep, pace.hidden.rate * (1.0f / BATCH) * u};
+            const Update scaled = {pace.hidden.keep, pace.hidden.rate * pace.share * u};
             weight = move(weight, gradient[i], scaled);
         } else if (!ZERO_OVER_ZERO || (unit_of(tile, i / 2) < WIDTH && input_of(block, m, i % 2) < INPUTS)) {
-            const float g = FIRST_WHOLE ? gradient[i] : gradient[i] * ((1.0f / BATCH) * u);
+            const float g = FIRST_WHOLE ? gradient[i] : gradient[i] * (pace.share * u);
             weight = moved(weight, g, memory.number[0].w[tile][block][m][i], memory.number[LAST].w[tile][block][m][i],
                            pace, pace.hidden);
         }
@@ -319,14 +319,14 @@ DEVICE void backward(Network& net, Memory& memory, const u32 (&x)[BLOCKS], const
 }
 
 // Once the whole batch has passed; w's gradient only if it has to be known as a whole.
-DEVICE void finish(Gradient& gradient, const Network& net) {
-    gradient.c = sum_over_quad(gradient.c) * (1.0f / BATCH);
+DEVICE void finish(Gradient& gradient, const Network& net, float share) {
+    gradient.c = sum_over_quad(gradient.c) * share;
 #pragma unroll
     for (int tile = 0; tile < TILES; ++tile) {
 #pragma unroll
         for (int row = 0; row < 2; ++row) {
-            gradient.u[tile][row] = sum_over_quad(gradient.u[tile][row]) * (1.0f / BATCH);
-            const float factor = (1.0f / BATCH) * net.u[tile][row];
+            gradient.u[tile][row] = sum_over_quad(gradient.u[tile][row]) * share;
+            const float factor = share * net.u[tile][row];
 #pragma unroll
             for (int i = 0; i < (FIRST_WHOLE ? 8 * BLOCKS : 0); ++i) {
                 gradient.w[KEPT ? tile : 0][i / 8][i / 2 % 4][2 * row + i % 2] *= factor;
