@@ -1,13 +1,14 @@
 // Finite samples. An example is drawn again whenever it is used, by its number: that is cheaper than to keep it. What is
 // kept, for each team that is at work, is the order of a pass and of the next: pairs of a random word and a number.
 constexpr bool IN_PASSES = EXAMPLES > 0 && !REPLACED;
+constexpr int SIZE = EXAMPLES > 0 ? EXAMPLES : 1;  // what one may divide by
 
-constexpr int bits_of(u64 size) {
+DEVICE constexpr int bits_of(u64 size) {
     int bits = 1;
     while ((1ull << bits) < size) ++bits;
     return bits;
 }
-constexpr int BUCKET_BITS = bits_of(EXAMPLES);  // leading bits by which words fall into buckets of one or a few
+constexpr int BUCKET_BITS = bits_of(SIZE);  // leading bits by which words fall into buckets of one or a few
 constexpr u32 BUCKETS = 1u << BUCKET_BITS;
 
 // Waits for the threads that work together: one, a warp or a block.
@@ -79,10 +80,10 @@ struct Place {
 // Batches follow each other through the endless concatenation of passes, or begin anew with each pass.
 DEVICE Place find_place(int t) {
     if (!IN_PASSES) return {0, 0, 0};
-    constexpr int EACH = (EXAMPLES + BATCH - 1) / BATCH;  // batches of a pass
+    constexpr int EACH = (SIZE + BATCH - 1) / BATCH;  // batches of a pass
     const u64 from = (u64)t * BATCH;
-    const int pass = SHORT_LAST ? t / EACH : (int)(from / EXAMPLES);
-    return {pass, SHORT_LAST ? t % EACH * BATCH : (int)(from % EXAMPLES), pass - 1};
+    const int pass = SHORT_LAST ? t / EACH : (int)(from / SIZE);
+    return {pass, SHORT_LAST ? t % EACH * BATCH : (int)(from % SIZE), pass - 1};
 }
 
 DEVICE void next_place(Place& place) {
@@ -117,7 +118,7 @@ DEVICE void prepare(Place& place, Key key, const Scratch& scratch, int member) {
 
 // The number of a batch's example; `step` is the key of this step's random choices.
 DEVICE u32 example_of(const Place& place, const Scratch& scratch, Key step, int i) {
-    if (REPLACED) return random_bits(step, i) % (u32)max(EXAMPLES, 1);
+    if (REPLACED) return random_bits(step, i) % (u32)SIZE;
     int at = place.at + i, pass = place.pass;
     if (at >= EXAMPLES) at = SHORT_LAST ? EXAMPLES - 1 : at - EXAMPLES, ++pass;
     if (at >= EXAMPLES) at = EXAMPLES - 1;  // no example of the batch: a tile has more
