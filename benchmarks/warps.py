@@ -1,9 +1,9 @@
 """The GPU engine ``warps`` beside JAX and PyTorch on one GPU: ``python benchmarks/warps.py [section ...]``.
 
 Sections: ``kernels`` (W1 to W3 over launch parameters), ``optimisers`` (W1 to W3 by each of them), ``problems`` (W1 on
-finite samples), ``million`` (10^6 networks of (30, 3) from nothing to Records), ``others`` (JAX, batched PyTorch, a
-PyTorch loop), which take about six minutes; ``W1``, ``W2`` and ``W3`` alone are for profilers. Prints one line of JSON
-for each result as it comes.
+finite samples), ``cache`` (compiling, and finding what was compiled), ``million`` (10^6 networks of (30, 3) from
+nothing to Records), ``others`` (JAX, batched PyTorch, a PyTorch loop), which take about six minutes; ``W1``, ``W2`` and
+``W3`` alone are for profilers. Prints one line of JSON for each result as it comes.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -123,6 +125,21 @@ def problems() -> None:
     time_each(setups, [(name, {}) for name in setups])
 
 
+def cache() -> None:
+    """What compiling W1's kernels takes in a new process: with an empty folder for CuPy's cache, then with that one."""
+    script = ("import time, warps; from paritylab.engines.warps import device; gpu = device.current();"
+              " program = warps.WORKLOADS['W1'].setup().program; start = time.perf_counter();"
+              " gpu.kernels(warps.plan(program, warps.Configuration.of(program), gpu.chip));"
+              " print(time.perf_counter() - start)")
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "CUPY_CACHE_DIR": folder}
+        for name in ("empty", "filled"):
+            done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment,
+                                  cwd=Path(__file__).parent, check=True)
+            files = [path for path in Path(folder).rglob("*") if path.is_file()]
+            show(cache=name, seconds=float(done.stdout), files=len(files), bytes=sum(f.stat().st_size for f in files))
+
+
 def time_each(setups: dict[str, Any], cases: list[tuple[str, dict[str, Any]]]) -> None:
     """The steady rate of each Setup by each tuning; all kernels are compiled first, on all cores."""
     gpu = device.current()
@@ -198,7 +215,7 @@ def lines_of(command: list[str]) -> Iterator[str]:
         print(error.strip().splitlines()[-1], file=sys.stderr)
 
 
-SECTIONS = {"kernels": kernels, "optimisers": optimisers, "problems": problems, "million": million, "others": others}
+SECTIONS = {each.__name__: each for each in (kernels, optimisers, problems, cache, million, others)}
 ALONE = {name: functools.partial(kernels, name) for name in SWEEP}
 
 

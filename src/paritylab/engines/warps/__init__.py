@@ -28,7 +28,9 @@ def absence() -> str | None:
     """Why there is no GPU to train on, or None if there is one."""
     gpu = device.current()
     if gpu is None:
-        return "engine 'warps' needs an NVIDIA GPU and CuPy (pip install 'paritylab[gpu]')"
+        found = device.search()
+        why = f": {found}" if isinstance(found, str) else ""
+        return f"engine 'warps' needs an NVIDIA GPU and CuPy (pip install 'paritylab[gpu]'){why}"
     if gpu.chip.capability < LEAST_CAPABILITY:
         least, found = (".".join(map(str, each)) for each in (LEAST_CAPABILITY, gpu.chip.capability))
         return f"engine 'warps' needs a GPU of compute capability {least} or more, not {gpu.name} with {found}"
