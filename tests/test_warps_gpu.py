@@ -27,6 +27,14 @@ KINDS = {
     "warp": W1,
     "team": replace(W1, learner=replace(W1.learner, network=pl.MLP(100))),
     "lane": replace(W1, learner=replace(W1.learner, batch=8, optimiser=pl.SGD(0.3))),
+    "warp, momentum": replace(W1, learner=replace(W1.learner, optimiser=pl.SGD(0.1, momentum=0.9))),
+    "warp, adam": replace(W1, learner=replace(W1.learner, optimiser=pl.Adam(0.01))),
+    "team, adam": replace(W1, learner=replace(W1.learner, network=pl.MLP(100), optimiser=pl.Adam(0.003))),
+    "warp, sample": replace(W1, problem=pl.Parity(30, 3, sample=1000)),
+    "warp, sample with replacement": replace(W1, problem=pl.Parity(30, 3, sample=1000, replacement=True)),
+    "lane, sample": pl.Setup(pl.Parity(20, 2, sample=500), pl.Learner(pl.PolyNet(2), optimiser=pl.SGD(0.03)),
+                             W1.protocol),
+    "warp, lion": replace(W1, learner=replace(W1.learner, optimiser=pl.Lion(0.003))),
 }
 
 

@@ -22,7 +22,7 @@ GROUPS = {
     "claims": ("claims", "reproduce", "verify", "export"),
     "theory instruments": ("alignment", "fourier", "flow", "search"),
     "site": ("report", "serve"),
-    "store and other machines": ("merge", "compact", "work"),
+    "store and machines": ("doctor", "merge", "compact", "work"),
 }
 """The commands, as the table of contents has them; papers add their own."""
 
