@@ -22,6 +22,7 @@ from paritylab.progress import Bar
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import DIVERGED, SOLVED, STATUSES, Records
 from paritylab.trained import params as arrays
+from paritylab.trained.kept import KeptNetworks
 from paritylab.trained.networks import TrainedNetworks
 
 START, BEFORE, SOLVED_AT, AFTER, END = MOMENTS = ("start", "before", "solved", "after", "end")
@@ -32,12 +33,13 @@ NEVER = 2**31 - 1
 
 @dataclass(frozen=True)
 class Measured:
-    """Runs as they were measured: by the engine with this label."""
+    """Runs as they were measured: by the engine with this label, which may have kept their networks."""
 
     setup: Setup
     seed: int
     engine: str
     records: Records
+    kept: KeptNetworks | None = None
 
 
 def networks(
@@ -55,10 +57,13 @@ def networks(
     there, why = _present(chosen, moment)
     chosen = _left(chosen, there, why, omit_missing)
     steps = _steps(chosen, moment)
+    if measured.kept is not None and len(chosen) and np.array_equal(steps, chosen.steps):
+        found = measured.kept.find(measured.setup, measured.engine, measured.seed, chosen)
+        if found is not None:
+            return found
     setup = measured.setup.now()
     require(setup == measured.setup, f"{' or '.join(setup.functions)} is not what it was when these runs were measured")
-    size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(arrays.shapes(setup)))
-    require_room("training again", {"networks": Part(len(chosen), 4 * size)})
+    require_room("training again", {"networks": Part(len(chosen), 4 * arrays.size_of(setup))})
     if not steps.any():
         params, exact = _starts(measured, chosen.run), True
     else:
@@ -144,7 +149,7 @@ def _trained(
     engine = promises.labelled(label, setup)
     if engine is None:
         raise InvalidInput(f"these runs were measured by {label!r}, which is not on this machine: their networks cannot"
-                           " be trained again here; measure them with an engine of this machine")
+                           " be trained again here; measure with keep='weights' there")
     early, late = (steps > 0) & (steps < records.steps), steps > records.steps
     options: dict[str, Any] = {} if threads is None else {"threads": threads}
     total = int(records.steps.sum() + steps[early].sum() + steps[late].sum())
@@ -185,3 +190,11 @@ def _same(before: Records, again: Records) -> bool:
         raise InvalidInput(f"run {before.run[i]} was {then} when measured and is {now} when trained again"
                            f" ({int(differs.sum())} of {len(before)} runs differ): its network would be another one")
     return before.digest == again.digest
+
+
+def complete(measured: Measured, threads: int | None = None, progress: bool | None = None) -> None:
+    """See that all networks at the end of these runs are kept: those that are not are trained again."""
+    assert measured.kept is not None
+    lacking = measured.kept.lacking(measured.setup, measured.engine, measured.seed, measured.records)
+    if len(lacking):
+        measured.kept.add(networks(replace(measured, kept=None), lacking, END, threads=threads, progress=progress))
