@@ -40,6 +40,20 @@ def test_the_moments_are_those_of_the_record(result):
         assert networks.exact
 
 
+def test_several_moments_come_one_after_the_other(result):
+    moments = ["after", "start", 40, "solved", "before"]
+    networks = result.networks(range(4, 10), at=moments)
+    assert networks.runs.tolist() == 5 * list(range(4, 10))
+    for i, moment in enumerate(moments):
+        alone = result.networks(range(4, 10), at=moment)
+        part = networks[6 * i : 6 * i + 6]
+        assert np.array_equal(part.steps, alone.steps)
+        for name, leaf in alone.params.items():
+            assert np.array_equal(part.params[name], leaf), (moment, name)
+    with pytest.raises(pl.InvalidInput, match="at must be one or more of start"):
+        result.networks(at=[])
+
+
 def test_params_at_any_step_are_those_of_the_curves(result):
     chosen = [0, 3, int(result.records.t_c[2]), 1000]
     curve = pl.curves(result.setup, chosen, runs=range(24), weights=True)

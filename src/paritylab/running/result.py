@@ -81,7 +81,7 @@ class Result:
     def networks(
         self,
         runs: Iterable[int] | None = None,
-        at: str | int = "solved",
+        at: regenerating.At = "solved",
         *,
         omit_missing: bool = False,
         threads: int | None = None,
@@ -96,7 +96,8 @@ class Result:
             runs: the numbers of the runs, such as ``range(100)``; all of them unless said.
             at: ``solved``, at t_c, the first check that found the run solved; ``before``, at half of t_c, and
                 ``after``, at twice t_c; ``start``, before training; ``end``, where the record ends, solved or not; or
-                a number of steps, which may be beyond the end.
+                a number of steps, which may be beyond the end. Of several, as in ``["before", "solved", "after"]``,
+                all networks at the first come first.
             omit_missing: leave out the runs that have no such network (unsolved or diverged ones), not refuse.
             threads: cores for the native engine; all of them unless said.
             progress: a bar on standard error; by default only on a terminal.
