@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from paritylab import baselines as baselines
     from paritylab import plots as plots
     from paritylab import statistics as statistics
+    from paritylab.adapters.torch_modules import from_torch as from_torch
     from paritylab.baselines.classifier import ParityClassifier as ParityClassifier
     from paritylab.engines import EngineNotice as EngineNotice
     from paritylab.engines.checkpoints import Checkpoint as Checkpoint
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from paritylab.errors import CellFailed as CellFailed
     from paritylab.errors import InvalidInput as InvalidInput
     from paritylab.functions.fingerprints import named as named
+    from paritylab.measures import inside as inside
     from paritylab.measures.alignment import alignment as alignment
     from paritylab.measures.alignment import alignments as alignments
     from paritylab.measures.population import population_gradient as population_gradient
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from paritylab.setups.grids import grid as grid
     from paritylab.setups.networks import MLP as MLP
     from paritylab.setups.networks import DisjointPolyNet as DisjointPolyNet
+    from paritylab.setups.networks import Graph as Graph
     from paritylab.setups.networks import Network as Network
     from paritylab.setups.networks import Neuron as Neuron
     from paritylab.setups.networks import PolyNet as PolyNet
@@ -74,10 +77,13 @@ if TYPE_CHECKING:
     from paritylab.storage.store import Store as Store
     from paritylab.theory.alignment_rate import alignment_rate as alignment_rate
     from paritylab.theory.bias_gap import bias_gap as bias_gap
+    from paritylab.trained import TrainedNetwork as TrainedNetwork
+    from paritylab.trained import TrainedNetworks as TrainedNetworks
 
 __version__ = "0.1.0"
 
 _WHERE = {
+    "adapters.torch_modules": ("from_torch",),
     "baselines.classifier": ("ParityClassifier",),
     "engines": ("EngineNotice",),
     "engines.checkpoints": ("Checkpoint",),
@@ -92,7 +98,7 @@ _WHERE = {
     "running.results": ("Results",),
     "running.sweeps": ("Result", "measure", "sweep"),
     "setups.grids": ("grid",),
-    "setups.networks": ("MLP", "DisjointPolyNet", "Network", "Neuron", "PolyNet", "Transformer"),
+    "setups.networks": ("MLP", "DisjointPolyNet", "Graph", "Network", "Neuron", "PolyNet", "Transformer"),
     "setups.optimisers": ("SGD", "Adam", "AdamW", "Lion", "Optax", "RMSProp", "SignSGD"),
     "setups.problems": (
         "Data", "LeakyParity", "Parity", "Polynomial", "Problem", "Stage", "Sum", "Table", "Tasks", "multitask",
@@ -102,11 +108,13 @@ _WHERE = {
     "storage.store": ("Store",),
     "theory.alignment_rate": ("alignment_rate",),
     "theory.bias_gap": ("bias_gap",),
+    "trained": ("TrainedNetwork", "TrainedNetworks"),
 }
 _MODULES = {
     "baselines": "baselines",
     "figure7": "papers.barak2022.figure7",
     "inits": "setups.inits",
+    "inside": "measures.inside",
     "laws": "setups.problems.laws",
     "plots": "plots",
     "settings": "papers.barak2022.settings",

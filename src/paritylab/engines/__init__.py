@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -176,11 +176,20 @@ def _side_by_side(
             threads.shutdown(cancel_futures=True)
 
 
-def final_params(jobs: Sequence[Job], engine: str = "auto", **options: Any) -> tuple[Records, Any]:
-    """Train all runs and return their Records and final params, in order of jobs and runs."""
+def final_params(
+    jobs: Sequence[Job], engine: str = "auto", show: Callable[[int], object] = lambda steps: None, **options: Any
+) -> tuple[Records, Any]:
+    """Train all runs and return their Records and final params, in order of jobs and runs.
+
+    ``show`` is told, a few times a second, the updates done so far.
+    """
     queue = Queue(jobs)
     pool = make_pool(queue, choose(jobs[0].setup, engine), keep_params=True, **options)
-    parts: list[Outcomes] = [part for part in loop.train(queue, pool) if len(part.records)]
+    parts: list[Outcomes] = []
+    for part in loop.train(queue, pool):
+        show(pool.model_steps)
+        if len(part.records):
+            parts.append(part)
     records = Records.concatenate([part.records for part in parts])
     order = records.run.argsort()
     params = jax.tree.map(lambda *leaves: np.concatenate(leaves)[order], *(p.params for p in parts))

@@ -16,11 +16,12 @@ from paritylab.storage.records import Records
 
 @dataclass(frozen=True)
 class Job:
-    """Some Runs, by number, of one Setup and seed."""
+    """Some Runs, by number, of one Setup and seed; each has the Setup's step limit unless it has one of its own."""
 
     setup: Setup
     seed: int
     runs: np.ndarray
+    limits: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "setup", self.setup.now())  # what is trained are the functions as they are now
@@ -65,8 +66,10 @@ class Queue:
             "lr": np.array([s.learner.optimiser.lr for s in setups], np.float32),
             "noise": np.array([s.learner.optimiser.noise for s in setups], np.float32),
             "flip": np.array([s.problem.flip for s in setups], np.uint32),
-            "max_steps": np.array([s.protocol.max_steps for s in setups], np.int64),
         }
+        limits = [np.full(len(job.runs), job.setup.protocol.max_steps) if job.limits is None else job.limits
+                  for job in jobs]
+        self._max_steps = np.concatenate([np.asarray(each, np.int64) for each in limits])
         self._seed = np.array([job.seed for job in jobs], np.int64)
 
     def __len__(self) -> int:
@@ -80,7 +83,8 @@ class Queue:
         mask = np.zeros((len(tags), self.jobs[0].setup.problem.words), np.uint32)
         for i in np.unique(job):
             mask[job == i] = self.jobs[i].setup.problem.masks(key[job == i])
-        return Rows(tag=tags, key=key, mask=mask, **{name: values[job] for name, values in self._per_job.items()})
+        carried = {name: values[job] for name, values in self._per_job.items()}
+        return Rows(tag=tags, key=key, mask=mask, max_steps=self._max_steps[tags], **carried)
 
     def named(self, records: Records) -> Records:
         """Records with run numbers in place of tags."""

@@ -14,9 +14,9 @@ from paritylab import engines, statistics
 from paritylab.errors import CellFailed, InvalidInput, require, whole
 from paritylab.functions import fingerprints
 from paritylab.memory import Part, require_room
-from paritylab.progress import Bar, duration
+from paritylab.progress import Bar
 from paritylab.running import crews
-from paritylab.running.cost import RATE, step_flops
+from paritylab.running.cost import estimate
 from paritylab.running.interfaces import RecordStore, Trainer, check_store
 from paritylab.running.results import Results
 from paritylab.setups.problems import AnyProblem
@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from polars import DataFrame
 
+    from paritylab.trained import TrainedNetwork, TrainedNetworks
+
 FLUSH_SECONDS = 2.0
 FLUSH_RECORDS = 100_000
 FLUSHES = 64
 """After so many the store is compacted: it never has many more blocks."""
-LONG_SECONDS = 60.0
 RUN_BYTES = 265
 """What a run takes at the peak of a sweep; 82 of them are its Record, and stay (docs/explanation/reliability.md)."""
 
@@ -91,6 +92,39 @@ class Result:
         from paritylab.storage.gathered import to_frame
 
         return to_frame(self.records)
+
+    def network(self, run: int, at: str | int = "solved", **options: Any) -> TrainedNetwork:
+        """The network of one run; what ``at`` and the options are, :meth:`networks` says."""
+        return self.networks([run], at, **options)[0]
+
+    def networks(
+        self,
+        runs: Iterable[int] | None = None,
+        at: str | int = "solved",
+        *,
+        omit_missing: bool = False,
+        threads: int | None = None,
+        progress: bool | None = None,
+    ) -> TrainedNetworks:
+        """The trained networks of these runs, trained again by the engine that measured them.
+
+        They are the networks that were measured, to the last bit where the engine promises it (``exact`` says so). A
+        run that does not end as its record says, with its t_c and status, is refused.
+
+        Args:
+            runs: the numbers of the runs, such as ``range(100)``; all of them unless said.
+            at: ``solved``, at t_c, the first check that found the run solved; ``before``, at half of t_c, and
+                ``after``, at twice t_c; ``start``, before training; ``end``, where the record ends, solved or not; or
+                a number of steps, which may be beyond the end.
+            omit_missing: leave out the runs that have no such network (unsolved or diverged ones), not refuse.
+            threads: cores for the native engine; all of them unless said.
+            progress: a bar on standard error; by default only on a terminal.
+        """
+        from paritylab.trained import regenerating
+
+        measured = regenerating.Measured(self.setup, self.seed, self.engine, self.records)
+        return regenerating.networks(
+            measured, runs, at, omit_missing=omit_missing, threads=threads, progress=progress)
 
     def plot(self) -> Figure:
         """The survival curve: the fraction of runs not solved yet, against steps."""
@@ -182,8 +216,8 @@ def sweep(
         Bar(title, sum(len(each.job.runs) for each in work), progress) as bar,
         Announcement(root, told) as announcement,
     ):
-        if estimate := _estimate([each.job for each in work if len(each.job.runs)]):
-            bar.announce(estimate)
+        if said := estimate([each.job for each in work if len(each.job.runs)]):
+            bar.announce(said)
         counter = _Counter(bar, announcement)
         for group in _groups([each.job for each in work], [name for name, _ in chosen], trainer is engines):
             announcement.train(group)
@@ -246,16 +280,6 @@ def measure(
     """
     setup = Setup(problem, learner or Learner(), protocol or Protocol())
     return sweep([setup], runs, seed=seed, engine=engine, threads=threads, store=store, progress=progress)[0]
-
-
-def _estimate(jobs: Sequence[engines.Job]) -> str:
-    """What training may take, if it may take long."""
-    updates = [len(job.runs) * job.setup.protocol.max_steps for job in jobs]
-    flops = sum(count * step_flops(job.setup) for count, job in zip(updates, jobs, strict=True))
-    if flops < LONG_SECONDS * RATE:
-        return ""
-    return (f"at most {sum(updates):.1e} updates, {flops:.1e} FLOP: {duration(flops / RATE)} on two cores if no run is"
-            " solved before its step limit; interrupted, the same command goes on")
 
 
 def _failures(setups: Sequence[Setup], missing: Sequence[np.ndarray]) -> list[str | None]:

@@ -17,12 +17,16 @@ from paritylab.statistics.fractions import Comparison as Comparison
 from paritylab.statistics.fractions import Survival as Survival
 from paritylab.statistics.fractions import compare as compare
 from paritylab.statistics.fractions import solved_fraction as solved_fraction
+from paritylab.statistics.fractions import still_training as still_training
 from paritylab.statistics.fractions import survival as survival
+from paritylab.statistics.pairs import Pairs as Pairs
+from paritylab.statistics.pairs import pairs as pairs
 from paritylab.statistics.percentiles import Floats as Floats
 from paritylab.statistics.percentiles import percentile as percentile
 from paritylab.statistics.percentiles import percentile_interval as percentile_interval
 from paritylab.statistics.scaling import Law as Law
 from paritylab.statistics.scaling import ScalingFit as ScalingFit
+from paritylab.statistics.scaling import power_law_band as power_law_band
 from paritylab.statistics.scaling import power_law_fit as power_law_fit
 from paritylab.statistics.scaling import power_law_fit_runs as power_law_fit_runs
 from paritylab.statistics.summaries import Summary as Summary
