@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from paritylab.running.races import Race as Race
     from paritylab.running.races import race as race
     from paritylab.running.recording import curves as curves
+    from paritylab.running.result import Result as Result
     from paritylab.running.results import Results as Results
-    from paritylab.running.sweeps import Result as Result
     from paritylab.running.sweeps import measure as measure
     from paritylab.running.sweeps import sweep as sweep
     from paritylab.setups import inits as inits
@@ -95,8 +95,9 @@ _WHERE = {
     "running.crews": ("crew",),
     "running.races": ("Race", "race"),
     "running.recording": ("curves",),
+    "running.result": ("Result",),
     "running.results": ("Results",),
-    "running.sweeps": ("Result", "measure", "sweep"),
+    "running.sweeps": ("measure", "sweep"),
     "setups.grids": ("grid",),
     "setups.networks": ("MLP", "DisjointPolyNet", "Graph", "Network", "Neuron", "PolyNet", "Transformer"),
     "setups.optimisers": ("SGD", "Adam", "AdamW", "Lion", "Optax", "RMSProp", "SignSGD"),

@@ -42,6 +42,17 @@ class Contents:
 
 def save(path: Path, contents: Contents) -> None:
     """Write a file, whole or not at all."""
+    data = to_bytes(contents)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, data)
+    except OSError as error:
+        raise InvalidInput(f"cannot write {path}: {error.strerror or error}") from error
+    remove_stale(path)
+
+
+def to_bytes(contents: Contents) -> bytes:
+    """What a file holds."""
     from safetensors.numpy import save as serialised
 
     params = {name: np.array(leaf, order="C") for name, leaf in contents.params.items()}  # it takes them as they lie
@@ -52,28 +63,24 @@ def save(path: Path, contents: Contents) -> None:
         "exact": json.dumps(contents.exact), "origin": json.dumps(contents.origin, sort_keys=True),
     }
     try:
-        data = serialised(params, about | {"digest": _digest(about, params)})
+        return serialised(params, about | {"digest": _digest(about, params)})
     except Exception as error:
         kinds = ", ".join(sorted({str(leaf.dtype) for leaf in params.values()}))
         raise InvalidInput(f"params of {kinds} cannot be kept as safetensors: {in_a_line(error)}") from error
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, data)
-    except OSError as error:
-        raise InvalidInput(f"cannot write {path}: {error.strerror or error}") from error
-    remove_stale(path)
 
 
-def load(path: Path, functions: Iterable[Any] = ()) -> Contents:
+def load(path: Path, functions: Iterable[Any] = (), setup: Setup | None = None) -> Contents:
     """What such a file holds; InvalidInput if it is another one, or damaged.
 
-    ``functions`` are those of the user's own that the Setup has, as :meth:`Setup.from_json` takes them.
+    ``functions`` are those of the user's own that the Setup has, as :meth:`Setup.from_json` takes them; or ``setup`` is
+    the one that it must have.
     """
     about, params = _read(path)
     require(about.get("kind") == KIND, f"{path} was not written by paritylab: its metadata do not say {KIND!r}")
     digest = about.pop("digest", "")
     require(digest == _digest(about, params), f"{path} is damaged: its contents do not match its digest")
-    setup = Setup.from_json(about["setup"], functions)
+    require(setup is None or about["setup"] == setup.to_json(), f"{path} holds networks of another Setup")
+    setup = setup or Setup.from_json(about["setup"], functions)
     runs, steps = (np.array(json.loads(about[name]), np.int64) for name in ("runs", "steps"))
     return Contents(setup, int(about["seed"]), runs, steps, params, about["engine"], json.loads(about["exact"]),
                     json.loads(about["origin"]), about["count"] == ONE)

@@ -140,13 +140,20 @@ class TrainedNetworks:
 
     def save(self, path: str | Path) -> None:
         """Write all of them as one safetensors file, with Setup, seed, runs, steps and origin in the metadata."""
-        files.save(Path(path), files.Contents(self.setup, self.seed, self.runs, self.steps, dict(self.params),
-                                              self.engine, self.exact, dict(self.origin), False))
+        files.save(Path(path), self.contents())
+
+    def contents(self) -> files.Contents:
+        """What a file of them holds."""
+        return files.Contents(self.setup, self.seed, self.runs, self.steps, dict(self.params), self.engine, self.exact,
+                              dict(self.origin), False)
 
     @classmethod
-    def load(cls, path: str | Path, functions: Iterable[Any] = ()) -> TrainedNetworks:
-        """Those in such a file, of many or of one; ``functions`` are those of your own that their Setup has."""
-        found = files.load(Path(path), functions)
+    def load(cls, path: str | Path, functions: Iterable[Any] = (), setup: Setup | None = None) -> TrainedNetworks:
+        """Those in such a file, of many or of one.
+
+        ``functions`` are those of your own that their Setup has; or ``setup`` is the one that they must have.
+        """
+        found = files.load(Path(path), functions, setup)
         params = {name: leaf[None] for name, leaf in found.params.items()} if found.one else found.params
         return cls(found.setup, found.seed, found.runs, found.steps, params, found.engine, found.exact, found.origin)
 

@@ -36,6 +36,11 @@ def shapes(setup: Setup) -> Any:
     return jax.eval_shape(setup.params, jax.random.key(0))
 
 
+def size_of(setup: Setup) -> int:
+    """Bytes of one network's params."""
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes(setup)))
+
+
 def tree_of(setup: Setup, params: Mapping[str, np.ndarray]) -> Any:
     """Named params, with any leading axes, in the network's own structure."""
     structure = shapes(setup)
