@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from paritylab.measures.population import population_gradient as population_gradient
     from paritylab.papers.barak2022 import figure7 as figure7
     from paritylab.papers.barak2022 import settings as settings
+    from paritylab.running.comparing import Compared as Compared
+    from paritylab.running.comparing import compare as compare
     from paritylab.running.crews import crew as crew
     from paritylab.running.races import Race as Race
     from paritylab.running.races import race as race
@@ -89,6 +91,7 @@ _WHERE = {
     "functions.fingerprints": ("named",),
     "measures.alignment": ("alignment", "alignments"),
     "measures.population": ("population_gradient",),
+    "running.comparing": ("Compared", "compare"),
     "running.crews": ("crew",),
     "running.races": ("Race", "race"),
     "running.recording": ("curves",),

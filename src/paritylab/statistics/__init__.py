@@ -18,6 +18,8 @@ from paritylab.statistics.fractions import Survival as Survival
 from paritylab.statistics.fractions import compare as compare
 from paritylab.statistics.fractions import solved_fraction as solved_fraction
 from paritylab.statistics.fractions import survival as survival
+from paritylab.statistics.paired import Paired as Paired
+from paritylab.statistics.paired import paired as paired
 from paritylab.statistics.percentiles import Floats as Floats
 from paritylab.statistics.percentiles import percentile as percentile
 from paritylab.statistics.percentiles import percentile_interval as percentile_interval
