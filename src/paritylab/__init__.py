@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from paritylab import baselines as baselines
+    from paritylab import callbacks as callbacks
     from paritylab import plots as plots
     from paritylab import statistics as statistics
     from paritylab.adapters.torch_modules import from_torch as from_torch
@@ -111,6 +112,7 @@ _WHERE = {
 }
 _MODULES = {
     "baselines": "baselines",
+    "callbacks": "callbacks",
     "figure7": "papers.barak2022.figure7",
     "inits": "setups.inits",
     "laws": "setups.problems.laws",
