@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from paritylab import baselines as baselines
+    from paritylab import callbacks as callbacks
     from paritylab import plots as plots
     from paritylab import statistics as statistics
     from paritylab.adapters.torch_modules import from_torch as from_torch
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from paritylab.measures.population import population_gradient as population_gradient
     from paritylab.papers.barak2022 import figure7 as figure7
     from paritylab.papers.barak2022 import settings as settings
+    from paritylab.running.comparing import Compared as Compared
+    from paritylab.running.comparing import compare as compare
     from paritylab.running.crews import crew as crew
     from paritylab.running.races import Race as Race
     from paritylab.running.races import race as race
@@ -92,6 +95,7 @@ _WHERE = {
     "functions.fingerprints": ("named",),
     "measures.alignment": ("alignment", "alignments"),
     "measures.population": ("population_gradient",),
+    "running.comparing": ("Compared", "compare"),
     "running.crews": ("crew",),
     "running.races": ("Race", "race"),
     "running.recording": ("curves",),
@@ -113,6 +117,7 @@ _WHERE = {
 }
 _MODULES = {
     "baselines": "baselines",
+    "callbacks": "callbacks",
     "figure7": "papers.barak2022.figure7",
     "inits": "setups.inits",
     "inside": "measures.inside",
