@@ -19,6 +19,8 @@ from paritylab.statistics.fractions import compare as compare
 from paritylab.statistics.fractions import solved_fraction as solved_fraction
 from paritylab.statistics.fractions import still_training as still_training
 from paritylab.statistics.fractions import survival as survival
+from paritylab.statistics.paired import Paired as Paired
+from paritylab.statistics.paired import paired as paired
 from paritylab.statistics.pairs import Pairs as Pairs
 from paritylab.statistics.pairs import pairs as pairs
 from paritylab.statistics.percentiles import Floats as Floats
