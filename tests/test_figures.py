@@ -14,8 +14,6 @@ import numpy as np
 import polars as pl
 import pytest
 from commands import run
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from lengths import long_but
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -214,33 +212,12 @@ def test_an_open_interval_is_marked_and_a_missing_cell_is_empty():
         plots.heat_plot(np.ones((1, 9)), range(9), [1], "x", "y", "z", show="interval")
 
 
-RUN = st.tuples(st.integers(0, 2), st.integers(1, 5), st.integers(1, 5))
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(RUN, RUN), min_size=1, max_size=9))
-def test_pairs_count_who_was_faster_and_never_guess(rows):
-    """By brute force: a pair is decided if it is, however the runs that were given up would have gone on."""
-
-    def records(which: int) -> Records:
-        status, time, limit = (np.array(each) for each in zip(*(row[which] for row in rows), strict=True))
-        ends = np.where(status == SOLVED, time, limit)
-        return Records(np.arange(len(rows)), status, np.where(status == SOLVED, time, -1), ends, status, status)
-
-    def possible(status: int, time: int, limit: int) -> list[float]:
-        return {SOLVED: [time], DIVERGED: [np.inf], CENSORED: [*range(limit + 1, 8), np.inf]}[status]
-
-    counts = dict.fromkeys(("first", "second", "ties", "undecided"), 0)
-    for mine, theirs in rows:
-        outcomes = {"ties" if a == b else "first" if a < b else "second"
-                    for a in possible(*mine) for b in possible(*theirs)}
-        both = mine[0] == theirs[0] == DIVERGED
-        counts[outcomes.pop() if len(outcomes) == 1 and not both else "undecided"] += 1
-    assert vars(statistics.pairs(records(0), records(1))) == counts
-
-
 def test_a_comparison_pairs_runs_by_their_numbers(out):
-    table = plots.data(plots.compare(found(out, "k == 3 and n == 20"), "lr"))
+    figure = plots.compare(found(out, "k == 3 and n == 20"), "lr")
+    told = statistics.paired(drawn(20, 3, 0.1), drawn(20, 3, 1.0))
+    low, high = told.ratio_interval
+    assert f"[{low:.3g}, {high:.3g}], $p < 0.001$, 60 pairs" in figure.axes[0].get_title()
+    table = plots.data(figure)
     assert table["run"].to_list() == list(range(60))
     assert table["t_c_1"].fill_null(-1).to_list() == drawn(20, 3, 0.1).t_c.tolist()
     assert table["t_c_2"].fill_null(-1).to_list() == drawn(20, 3, 1.0).t_c.tolist()

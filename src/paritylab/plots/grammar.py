@@ -197,7 +197,7 @@ def compare(
     ax: Axes | None = None,
     column: str | None = None,
 ) -> Figure:
-    """Two learners on the same runs: their steps to convergence against each other, and which was faster how often.
+    """Two learners on the same runs: their steps to convergence against each other, and by how much they differ.
 
     ``by`` is a parameter with two values. Runs are the same where seed, number and all else that differs within a
     value are.
