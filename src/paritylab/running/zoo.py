@@ -64,8 +64,8 @@ SETTINGS = (
              Learner(MLP(20), loss="square", optimiser=SGD(0.02, momentum=0.9))),
     _setting("noise", "one label in ten is wrong", Parity(20, 3, noise=0.1), Learner(MLP(20), optimiser=SGD(0.1))),
     _setting("single", "batches of one", Parity(20, 2), Learner(MLP(10), optimiser=SGD(0.02), batch=1)),
-    _setting("grokking", "a finite sample, fitted long before it is understood", Parity(30, 3, sample=800),
-             Learner(MLP(50), loss="logistic", optimiser=AdamW(0.003, weight_decay=0.3)), threshold=0.99),
+    _setting("grokking", "a finite sample, fitted before it is understood", Parity(20, 3, sample=400),
+             Learner(MLP(50), loss="logistic", optimiser=AdamW(0.01, weight_decay=0.3)), threshold=0.99),
 )
 
 
