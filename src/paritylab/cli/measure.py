@@ -24,9 +24,12 @@ def add(commands: Any) -> None:
         " --out are not repeated; an interrupted command goes on where it stopped.",
     )
     add_problem_and_learner(parser)
-    protocol = add_protocol(parser)
+    protocol = parser.add_argument_group("protocol")
+    protocol.add_argument("--runs", type=count, default=1000, help="number of networks per learning rate")
     protocol.add_argument("--race", action="store_true",
                           help="train each learning rate only until the best 10th percentile is certain")
+    add_seed(protocol)
+    add_protocol(protocol)
     engine = add_engine(parser)
     add_crew(engine)
     engine.add_argument("--figure", action="store_true", help="write the survival curves under --out")
@@ -63,11 +66,8 @@ def add_problem_and_learner(parser: Parser, several: bool = True) -> None:
     learner.add_argument("--batch", type=count, default=32, help="batch size")
 
 
-def add_protocol(parser: Parser, runs: int = 1000) -> Any:
-    """The options that say how many runs there are and how they are judged, in a group to which others may be added."""
-    protocol = parser.add_argument_group("protocol")
-    protocol.add_argument("--runs", type=count, default=runs, help="number of networks per learning rate")
-    add_seed(protocol)
+def add_protocol(protocol: Any) -> None:
+    """The options that say how a run is judged."""
     protocol.add_argument("--max-steps", type=count, default=100_000, help="steps after which a run is censored")
     protocol.add_argument("--eval-every", type=count, default=10, help="steps between checks")
     protocol.add_argument("--eval-size", type=count, default=8192, help="inputs per check")
@@ -76,7 +76,6 @@ def add_protocol(parser: Parser, runs: int = 1000) -> Any:
     protocol.add_argument("--fresh", action="store_true", help="new evaluation inputs for every check")
     protocol.add_argument("--within", type=float, help="an output is right if it is at most so far from its label"
                           " (if it has its sign unless said)")
-    return protocol
 
 
 def add_engine(parser: Parser) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from paritylab.cli.measure import add_engine, add_problem_and_learner, add_protocol, make_setup
-from paritylab.cli.parser import Parser, add_common, print_json
+from paritylab.cli.parser import Parser, add_common, add_seed, count, print_json
 from paritylab.errors import InvalidInput, require, unknown
 
 FORMATS = ("safetensors", "torch", "onnx")
@@ -23,7 +23,10 @@ def add(commands: Any) -> None:
         " PyTorch (a state_dict) and ONNX there is a file for each run.",
     )
     add_problem_and_learner(parser, several=False)
-    add_protocol(parser, runs=100)
+    protocol = parser.add_argument_group("protocol")
+    protocol.add_argument("--runs", type=count, default=100, help="number of networks")
+    add_seed(protocol)
+    add_protocol(protocol)
     wanted = parser.add_argument_group("networks")
     wanted.add_argument("--at", nargs="+", default=["solved"], metavar="MOMENT",
                         help="start, before (half of t_c), solved (t_c), after (twice t_c), end, or a number of steps")

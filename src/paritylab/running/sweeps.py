@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from paritylab import engines
+from paritylab.callbacks import Callback, Heard, heard
 from paritylab.errors import CellFailed, InvalidInput, require, whole
 from paritylab.functions import fingerprints
 from paritylab.memory import Part, require_room
@@ -71,6 +72,7 @@ def sweep(
     progress: bool | None = None,
     any_engine: bool = False,
     keep: str | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> Results:
     """Measure several Setups; those with one program (say, a grid of learning rates) train together.
 
@@ -85,6 +87,7 @@ def sweep(
         progress: a bar on standard error; by default only on a terminal.
         any_engine: take another engine's records of a Setup where the store holds all runs asked for.
         keep: ``weights`` keeps the networks at the end of their runs, beside the records, for :meth:`Result.networks`.
+        callbacks: those who are told how it goes on, such as ``[pl.callbacks.TensorBoard("logs")]``.
     """
     wanted = run_numbers(runs, len(setups))
     numbers = np.arange(wanted.start, wanted.stop, wanted.step, dtype=np.int64)
@@ -120,30 +123,30 @@ def sweep(
     root = None if store is None else store.root
     busy = root is not None and any(len(each.job.runs) for each in work)
     told = [_told(each.job, each.label, wanted) for each in work] if busy else []
-    with (
-        Bar(title, sum(len(each.job.runs) for each in work), progress) as bar,
-        Announcement(root, told) as announcement,
-    ):
-        if said := estimate([each.job for each in work if len(each.job.runs)]):
-            bar.announce(said)
-        counter = _Counter(bar, announcement)
-        for group in _groups([each.job for each in work], [name for name, _ in chosen], crews.current() is None):
-            announcement.train(group)
-            members = {i: work[i] for i in group}
-            _train(members, trainer, chosen[group[0]][0], threads, store, counter)
-    seconds = time.perf_counter() - start
-    if store is not None and any(each.parts for each in work):
-        store.compact()
-    results = Results()
-    for each, have in zip(work, known, strict=True):
-        if each.failure is not None and len(work) > 1:
-            warnings.warn(each.failure, CellFailed, stacklevel=2)
-        records = Records.concatenate([have, *each.parts]).ordered() if each.parts else have  # the store sorts
-        results.append(Result(each.job.setup, each.label, seed, records, seconds, len(have), each.failure, kept))
-        if keep is not None and len(records):
-            regenerating.complete(results[-1].measured, threads, progress)
-    if len(results) == 1 and results[0].failure:
-        raise CellFailed(results[0].failure)
+    left = sum(len(each.job.runs) for each in work)
+    with heard(callbacks, setups, left) as listeners:
+        with Bar(title, left, progress) as bar, Announcement(root, told) as announcement:
+            if said := estimate([each.job for each in work if len(each.job.runs)]):
+                bar.announce(said)
+            counter = _Counter(bar, announcement, listeners)
+            for group in _groups([each.job for each in work], [name for name, _ in chosen], crews.current() is None):
+                announcement.train(group)
+                members = {i: work[i] for i in group}
+                _train(members, trainer, chosen[group[0]][0], threads, store, counter)
+        seconds = time.perf_counter() - start
+        if store is not None and any(each.parts for each in work):
+            store.compact()
+        results = Results()
+        for each, have in zip(work, known, strict=True):
+            if each.failure is not None and len(work) > 1:
+                warnings.warn(each.failure, CellFailed, stacklevel=2)
+            records = Records.concatenate([have, *each.parts]).ordered() if each.parts else have  # the store sorts
+            results.append(Result(each.job.setup, each.label, seed, records, seconds, len(have), each.failure, kept))
+            if keep is not None and len(records):
+                regenerating.complete(results[-1].measured, threads, progress)
+        if len(results) == 1 and results[0].failure:
+            raise CellFailed(results[0].failure)
+        listeners.outcome = results
     return results
 
 
@@ -170,6 +173,7 @@ def measure(
     store: RecordStore | None = None,
     progress: bool | None = None,
     keep: str | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> Result:
     """Train many networks on a problem and report how long they took.
 
@@ -184,6 +188,7 @@ def measure(
         store: where Records are kept and looked up; None keeps nothing.
         progress: a bar on standard error; by default only on a terminal.
         keep: ``weights`` keeps the networks at the end of their runs, beside the records, for :meth:`Result.networks`.
+        callbacks: those who are told how it goes on, such as ``[pl.callbacks.TensorBoard("logs")]``.
 
     >>> from paritylab import Parity, Protocol
     >>> result = measure(Parity(n=8, k=2), protocol=Protocol(eval_size=128), runs=20, engine="jax")
@@ -191,7 +196,8 @@ def measure(
     20
     """
     setup = Setup(problem, learner or Learner(), protocol or Protocol())
-    return sweep([setup], runs, seed=seed, engine=engine, threads=threads, store=store, progress=progress, keep=keep)[0]
+    return sweep([setup], runs, seed=seed, engine=engine, threads=threads, store=store, progress=progress, keep=keep,
+                 callbacks=callbacks)[0]
 
 
 def _keeping(keep: str | None, store: RecordStore | None) -> KeptNetworks:
@@ -255,16 +261,18 @@ def _groups(jobs: Sequence[engines.Job], chosen: Sequence[str], here: bool) -> I
 
 @dataclass
 class _Counter:
-    """What the bar, and those who look on, are told of a sweep."""
+    """What the bar, those who look on and callbacks are told of a sweep."""
 
     bar: Bar
     announcement: Announcement
+    listeners: Heard
     done: int = 0
     solved: int = 0
     steps: int = 0
     start: float = field(default_factory=time.perf_counter)
 
-    def add(self, position: int, records: Records) -> None:
+    def add(self, position: int, setup: Setup, records: Records) -> None:
+        self.listeners.tell("on_records", setup, records)
         solved = int(np.sum(records.status == SOLVED))
         self.announcement.count(position, len(records), solved)
         self.done += len(records)
@@ -298,7 +306,7 @@ def _train(
             for index, records in ended:
                 work[positions[index]].add(records)
                 if isinstance(records, Records):
-                    counter.add(positions[index], records)
+                    counter.add(positions[index], work[positions[index]].job.setup, records)
                     waiting += len(records)
             now = time.perf_counter()
             counter.show(now)
