@@ -241,13 +241,14 @@ def test_normalised_margins_do_not_depend_on_the_scale_of_weights():
 
 
 def test_intervals_of_sampled_margins_hold_together():
+    """Margins are equal to single precision: other sums of the same numbers round otherwise."""
     setup = setup_of(pl.MLP(5))
     params = start(setup, seed=1)
     exact = pl.inside.margins((setup, params))
     missed, wrong, trials = 0, 0, 150
     for seed in range(trials):
         found = pl.inside.margins((setup, params), samples=600, seed=seed, level=0.9)
-        missed += bool(np.any((found.low > exact.quantiles) | (exact.quantiles > found.high)))
+        missed += bool(np.any((found.low > exact.quantiles + 1e-6) | (exact.quantiles > found.high + 1e-6)))
         wrong += not found.accuracy_low <= exact.accuracy <= found.accuracy_high
     assert max(missed, wrong) <= alarms(trials, 0.9)
 

@@ -27,7 +27,7 @@ from paritylab.measures.inside.tables import Shown, table
 from paritylab.measures.inside.units import ABLATIONS, ZERO, Units, require_units, units
 
 SAMPLES = 2**15
-LOOKED_AT = 2**11
+LOOKED_AT = 2**10
 """Inputs by which units are compared; the accuracy of what is chosen is then found on all."""
 AT_ONCE = 2**23
 
@@ -78,7 +78,7 @@ def subnetwork(
     *,
     ablation: str = ZERO,
     samples: int | None = None,
-    effort: float = 2e9,
+    effort: float = 1e9,
     level: float = intervals.LEVEL,
     seed: int = 0,
     progress: bool | None = None,
