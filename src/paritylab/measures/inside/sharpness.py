@@ -32,8 +32,8 @@ PARTS = 8
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sharpness(Shown):
-    """Of each network the largest eigenvalue (``value``) and the ``smallest`` Ritz value, an upper bound of the smallest
-    eigenvalue; how many ``products`` with the Hessian it took, and the ``residual``, which bounds the value's error.
+    """Of each network the largest eigenvalue (``value``) and the ``smallest`` Ritz value, an upper bound of the
+    smallest eigenvalue; how many ``products`` with the Hessian it took, and the ``residual``, which bounds the error.
 
     Of a sample the value is that of the mean over the sample. The true one lies between ``low`` and ``high``: the
     curvature, at other inputs, of a direction found at some of them is below it, and the mean over parts of the sample
@@ -117,7 +117,8 @@ def sharpness(
         return found.value, low, high, found.smallest, found.residual, found.products
 
     columns = zip(*over(range(len(given)), look, progress), strict=True)
-    return Sharpness(*(given.shaped(np.stack(column)) for column in columns), here.places.samples, level, given.about)
+    value, low, high, smallest, residual, products = (given.shaped(np.stack(column)) for column in columns)
+    return Sharpness(value, low, high, smallest, residual, products, here.places.samples, level, given.about)
 
 
 def _mean(values: list[Any], level: float) -> tuple[float, float]:
@@ -141,7 +142,7 @@ def lanczos(product: Callable[[Floats], Floats], start: Floats, tolerance: float
     >>> round(found.value, 9), round(found.smallest, 9), found.products
     (3.0, -1.0, 4)
     """
-    basis = [start / np.linalg.norm(start)]
+    basis: list[Floats] = [start / np.linalg.norm(start)]
     diagonal: list[float] = []
     beside: list[float] = []
     while True:
