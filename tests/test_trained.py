@@ -15,8 +15,11 @@ from hypothesis import strategies as st
 import paritylab as pl
 from paritylab import engines
 from paritylab.engines import Job, lanes
+from paritylab.running.merging import merge
+from paritylab.storage.kept import KeptWarning
 from paritylab.storage.records import DIVERGED
 from paritylab.trained import params as arrays
+from paritylab.trained import regenerating
 
 built = pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
 QUICK = pl.Protocol(eval_every=7, eval_size=200, max_steps=3000)
@@ -35,6 +38,20 @@ def test_the_moments_are_those_of_the_record(result):
         assert np.array_equal(networks.steps, np.broadcast_to(steps, t_c.shape))
         assert np.array_equal(networks.runs, np.arange(24))
         assert networks.exact
+
+
+def test_several_moments_come_one_after_the_other(result):
+    moments = ["after", "start", 40, "solved", "before"]
+    networks = result.networks(range(4, 10), at=moments)
+    assert networks.runs.tolist() == 5 * list(range(4, 10))
+    for i, moment in enumerate(moments):
+        alone = result.networks(range(4, 10), at=moment)
+        part = networks[6 * i : 6 * i + 6]
+        assert np.array_equal(part.steps, alone.steps)
+        for name, leaf in alone.params.items():
+            assert np.array_equal(part.params[name], leaf), (moment, name)
+    with pytest.raises(pl.InvalidInput, match="at must be one or more of start"):
+        result.networks(at=[])
 
 
 def test_params_at_any_step_are_those_of_the_curves(result):
@@ -122,6 +139,7 @@ def test_a_support_of_each_run_is_its_own():
     assert np.array_equal(result.network(4, at=20).params["0.w"], curve.weights[0]["w"][0, 0])
 
 
+@pytest.mark.long
 def test_users_networks_have_names_too():
     def make(key, n):
         return {"layers": (jax.random.normal(key, (n, 3)), jnp.ones(3)), "scale": jnp.ones(())}
@@ -223,3 +241,99 @@ def test_networks_are_those_of_the_curves_in_any_setup(setup, seed, step):
     networks = result.networks(at=step, threads=1, omit_missing=True)
     for name, leaf in arrays.named(curve.weights).items():
         assert np.array_equal(networks.params[name], leaf[networks.runs, 0])
+
+
+# --- kept -------------------------------------------------------------------------------------------------------------
+
+SMALL = (pl.Parity(n=9, k=2), pl.Learner(pl.MLP(6), batch=8), QUICK)
+
+
+@pytest.fixture
+def untrained(monkeypatch):
+    """After a call, whatever would train again fails."""
+
+    def refuse(*_, **__):
+        raise AssertionError("trained again")
+
+    return lambda: monkeypatch.setattr(regenerating, "_trained", refuse)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_kept_networks_are_those_that_were_trained(result, tmp_path, stored, untrained):
+    store = pl.Store(tmp_path / "store") if stored else None
+    kept = pl.measure(*SMALL, runs=24, keep="weights", store=store)
+    want = result.networks([5, 3, 20])
+    untrained()
+    if stored:  # whoever asks the store for the records finds the networks
+        kept = pl.measure(*SMALL, runs=24, store=pl.Store(tmp_path / "store"))
+    assert len(kept.networks(at="end")) == 24
+    found = kept.networks([5, 3, 20])
+    assert found.runs.tolist() == [5, 3, 20]
+    assert found.exact
+    assert np.array_equal(found.steps, want.steps)
+    for name, leaf in want.params.items():
+        assert np.array_equal(found.params[name], leaf)
+    with pytest.raises(AssertionError, match="trained again"):
+        kept.networks(at="before")
+
+
+def test_what_is_not_kept_yet_is_trained_again(tmp_path, untrained):
+    store = pl.Store(tmp_path / "store")
+    pl.measure(*SMALL, runs=10, store=store)  # records alone
+    pl.measure(*SMALL, runs=range(5, 24), store=store, keep="weights")
+    pl.measure(*SMALL, runs=24, store=store, keep="weights")
+    files = sorted(store.root.glob("networks/*/*.safetensors"))
+    assert len(files) == 3  # 10 to 23 as they were trained, 5 to 9 and 0 to 4 again
+    assert [len(pl.TrainedNetworks.load(path)) for path in files] == [5, 14, 5]
+    untrained()
+    again = pl.measure(*SMALL, runs=24, store=store, keep="weights")
+    assert len(again.networks()) == 24
+    assert sorted(store.root.glob("networks/*/*.safetensors")) == files
+    files[0].write_bytes(files[0].read_bytes()[:-1])
+    with pytest.warns(KeptWarning, match="damaged"), pytest.raises(AssertionError, match="trained again"):
+        pl.measure(*SMALL, runs=24, store=store).networks()
+
+
+def test_an_interrupted_sweep_leaves_what_it_had_kept(tmp_path, monkeypatch, untrained):
+    store = pl.Store(tmp_path / "store")
+    ended = 0
+
+    def some(*arguments, **options):
+        nonlocal ended
+        for part in training(*arguments, **options):
+            ended += sum(len(records) for _, records in part)
+            yield part
+            if ended >= 8:
+                raise KeyboardInterrupt
+
+    training = engines.train
+    monkeypatch.setattr(engines, "train", some)
+    hard = pl.Parity(n=24, k=3), pl.Learner(pl.MLP(6), batch=8), replace(QUICK, max_steps=30_000, threshold=0.9)
+    with pytest.raises(KeyboardInterrupt):
+        pl.measure(*hard, runs=64, store=store, keep="weights", threads=1)
+    monkeypatch.setattr(engines, "train", training)
+    (series,) = store.root.glob("networks/*")
+    before = sum(len(pl.TrainedNetworks.load(path)) for path in series.iterdir())
+    assert 8 <= before <= 64
+    assert before == len(store.runs(*series.name.split("-")[:2], 0))
+
+
+def test_diverged_runs_have_no_network_to_keep():
+    result = pl.measure(pl.Parity(n=5, k=2), pl.Learner(pl.PolyNet(3), loss="square", optimiser=pl.SGD(50.0)),
+                        pl.Protocol(max_steps=100, eval_size=64), runs=4, keep="weights")
+    assert len(result.networks(at="end", omit_missing=True)) == 0
+
+
+def test_networks_of_other_machines_are_merged(tmp_path, untrained):
+    for name, runs in (("here", range(10)), ("there", range(10, 24))):
+        pl.measure(*SMALL, runs=runs, store=pl.Store(tmp_path / name / "store"), keep="weights")
+    done = merge(tmp_path / "here", [tmp_path / "there"])
+    assert (done.added, done.networks) == (14, 1)
+    assert merge(tmp_path / "here", [tmp_path / "there"]).networks == 0
+    untrained()
+    assert len(pl.measure(*SMALL, runs=24, store=pl.Store(tmp_path / "here" / "store")).networks()) == 24
+
+
+def test_nothing_else_is_kept():
+    with pytest.raises(pl.InvalidInput, match="keep must be 'weights' or None, not 'records'"):
+        pl.measure(*SMALL, runs=1, keep="records")

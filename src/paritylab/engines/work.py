@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import jax
 import numpy as np
 
 from paritylab import rng
@@ -90,7 +91,10 @@ class Queue:
         """Records with run numbers in place of tags."""
         return replace(records, run=self._run[records.run])
 
-    def split(self, outcomes: Outcomes) -> list[tuple[int, Records]]:
-        """Outcomes as (job number, Records with run numbers), one item for each job that has any."""
+    def split(self, outcomes: Outcomes) -> list[tuple[int, Outcomes]]:
+        """Outcomes as (job number, Outcomes with run numbers), one item for each job that has any."""
         job = self._job[outcomes.records.run]
-        return [(int(i), self.named(outcomes.records.take(job == i))) for i in np.flatnonzero(np.bincount(job))]
+        parts = [(int(i), job == i) for i in np.flatnonzero(np.bincount(job))]
+        return [(i, Outcomes(self.named(outcomes.records.take(mine)),
+                             jax.tree.map(lambda leaf, mine=mine: np.asarray(leaf)[mine], outcomes.params)))
+                for i, mine in parts]

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, overload
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from paritylab.errors import require
+from paritylab.errors import InvalidInput, require
 from paritylab.setups.setup import Setup
+from paritylab.trained import files
 from paritylab.trained import params as arrays
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+    from torch import nn
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -19,7 +25,8 @@ class TrainedNetwork:
 
     ``params`` are its arrays by their places in the network's own structure: ``0.w`` is the weights (inputs, units)
     of an MLP's first layer, ``0.b`` its biases. ``engine`` is the label of the engine that trained it. ``exact`` says
-    whether these are, to the last bit, the params that the measured run had then.
+    whether these are, to the last bit, the params that the measured run had then. ``origin`` says which program, on
+    which machine, made them.
 
     >>> import paritylab as pl
     >>> network = pl.measure(pl.Parity(n=8, k=2), runs=4).network(3)
@@ -36,6 +43,10 @@ class TrainedNetwork:
     params: Mapping[str, np.ndarray] = field(repr=False)
     engine: str
     exact: bool = True
+    origin: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def __post_init__(self) -> None:
+        arrays.check(self.setup, self.params, ())
 
     @property
     def tree(self) -> Any:
@@ -45,6 +56,45 @@ class TrainedNetwork:
     def apply(self, x: Any) -> np.ndarray:
         """The network's outputs at the rows of x, of +-1 each: (rows,), or (rows, outputs) where it has several."""
         return arrays.outputs(self.setup, {name: leaf[None] for name, leaf in self.params.items()}, x)[0]
+
+    def to_torch(self) -> nn.Module:
+        """The network as a PyTorch module of ``Linear`` layers and activations, from rows (rows, n) to outputs (rows,).
+
+        Not of networks or activations that are functions of your own.
+        """
+        try:
+            from paritylab.trained.torch_modules import module
+        except ModuleNotFoundError as error:
+            raise InvalidInput(f"to_torch needs PyTorch (pip install 'paritylab[torch]'): {error}") from error
+
+        return module(self.setup.learner.network, self.params)
+
+    def to_onnx(self) -> ModelProto:
+        """The network as an ONNX model, from ``x`` (rows, n) to ``f`` (rows,); where it comes from is in its metadata.
+
+        ``onnx.save(network.to_onnx(), path)`` writes it. Not of functions of your own.
+        """
+        try:
+            from paritylab.trained.onnx_models import model
+        except ModuleNotFoundError as error:
+            raise InvalidInput(f"to_onnx needs onnx (pip install 'paritylab[onnx]'): {error}") from error
+        about = {"setup": self.setup.to_json(), "seed": self.seed, "run": self.run, "step": self.step,
+                 "engine": self.engine, "exact": self.exact, "origin": dict(self.origin)}
+        return model(self.setup.learner.network, self.params, self.setup.problem.n, about)
+
+    def save(self, path: str | Path) -> None:
+        """Write it as a safetensors file, with its Setup, seed, run, step and origin in the metadata."""
+        runs, steps = np.array([self.run]), np.array([self.step])
+        files.save(Path(path), files.Contents(
+            self.setup, self.seed, runs, steps, dict(self.params), self.engine, self.exact, dict(self.origin), True))
+
+    @classmethod
+    def load(cls, path: str | Path, functions: Iterable[Any] = ()) -> TrainedNetwork:
+        """The one in such a file; ``functions`` are those of your own that its Setup has."""
+        found = files.load(Path(path), functions)
+        require(found.one, f"{path} holds {len(found.runs)} networks; read it with TrainedNetworks.load")
+        return cls(found.setup, found.seed, int(found.runs[0]), int(found.steps[0]), found.params, found.engine,
+                   found.exact, found.origin)
 
     def __repr__(self) -> str:
         return f"<TrainedNetwork run {self.run}, step {self.step} {_about(self, self.params)}>"
@@ -70,6 +120,7 @@ class TrainedNetworks:
     params: Mapping[str, np.ndarray] = field(repr=False)
     engine: str
     exact: bool = True
+    origin: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
         for name in ("runs", "steps"):
@@ -86,6 +137,25 @@ class TrainedNetworks:
     def apply(self, x: Any) -> np.ndarray:
         """The outputs of each network at the rows of x, of +-1 each: (networks, rows)."""
         return arrays.outputs(self.setup, self.params, x)
+
+    def save(self, path: str | Path) -> None:
+        """Write all of them as one safetensors file, with Setup, seed, runs, steps and origin in the metadata."""
+        files.save(Path(path), self.contents())
+
+    def contents(self) -> files.Contents:
+        """What a file of them holds."""
+        return files.Contents(self.setup, self.seed, self.runs, self.steps, dict(self.params), self.engine, self.exact,
+                              dict(self.origin), False)
+
+    @classmethod
+    def load(cls, path: str | Path, functions: Iterable[Any] = (), setup: Setup | None = None) -> TrainedNetworks:
+        """Those in such a file, of many or of one.
+
+        ``functions`` are those of your own that their Setup has; or ``setup`` is the one that they must have.
+        """
+        found = files.load(Path(path), functions, setup)
+        params = {name: leaf[None] for name, leaf in found.params.items()} if found.one else found.params
+        return cls(found.setup, found.seed, found.runs, found.steps, params, found.engine, found.exact, found.origin)
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -104,7 +174,7 @@ class TrainedNetworks:
         runs, steps = self.runs[which], self.steps[which]
         if alone:
             runs, steps = int(runs), int(steps)
-        return made(self.setup, self.seed, runs, steps, params, self.engine, self.exact)
+        return made(self.setup, self.seed, runs, steps, params, self.engine, self.exact, self.origin)
 
     def __iter__(self) -> Iterator[TrainedNetwork]:
         return (self[i] for i in range(len(self)))

@@ -30,9 +30,15 @@ def named(tree: Any) -> dict[str, np.ndarray]:
     return found
 
 
+@functools.lru_cache(maxsize=64)
 def shapes(setup: Setup) -> Any:
     """Shapes and kinds of a Setup's params, in the network's own structure."""
     return jax.eval_shape(setup.params, jax.random.key(0))
+
+
+def size_of(setup: Setup) -> int:
+    """Bytes of one network's params."""
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes(setup)))
 
 
 def tree_of(setup: Setup, params: Mapping[str, np.ndarray]) -> Any:

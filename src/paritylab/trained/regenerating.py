@@ -6,7 +6,7 @@ refused if it is not the record that was measured: then the network is another o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from paritylab.progress import Bar
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import DIVERGED, SOLVED, STATUSES, Records
 from paritylab.trained import params as arrays
+from paritylab.trained.kept import KeptNetworks
 from paritylab.trained.networks import TrainedNetworks
 
 START, BEFORE, SOLVED_AT, AFTER, END = MOMENTS = ("start", "before", "solved", "after", "end")
@@ -32,44 +33,62 @@ NEVER = 2**31 - 1
 
 @dataclass(frozen=True)
 class Measured:
-    """Runs as they were measured: by the engine with this label."""
+    """Runs as they were measured: by the engine with this label, which may have kept their networks."""
 
     setup: Setup
     seed: int
     engine: str
     records: Records
+    kept: KeptNetworks | None = None
+
+
+At = str | int | Sequence[str | int]
+"""A moment or a step, or several."""
 
 
 def networks(
     measured: Measured,
     runs: Iterable[int] | None = None,
-    at: str | int = SOLVED_AT,
+    at: At = SOLVED_AT,
     *,
     omit_missing: bool = False,
     threads: int | None = None,
     progress: bool | None = None,
 ) -> TrainedNetworks:
-    """The networks of some runs, all unless said, at a moment; see :meth:`paritylab.Result.networks`."""
-    chosen = _chosen(measured.records, runs)
-    moment = _moment(at)
-    there, why = _present(chosen, moment)
-    chosen = _left(chosen, there, why, omit_missing)
-    steps = _steps(chosen, moment)
+    """The networks of some runs, all unless said, at a moment or several; see :meth:`paritylab.Result.networks`."""
+    asked, steps = planned(measured, runs, at, omit_missing)
+    if measured.kept is not None and np.array_equal(steps, asked.steps):
+        found = measured.kept.find(measured.setup, measured.engine, measured.seed, asked)
+        if found is not None:
+            return found
     setup = measured.setup.now()
     require(setup == measured.setup, f"{' or '.join(setup.functions)} is not what it was when these runs were measured")
-    size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(arrays.shapes(setup)))
-    require_room("training again", {"networks": Part(len(chosen), 4 * size)})
+    require_room("training again", {"networks": Part(len(asked), 4 * arrays.size_of(setup))})
     if not steps.any():
-        params, exact = _starts(measured, chosen.run), True
+        params, exact = _starts(measured, asked.run), True
     else:
-        params, exact = _trained(measured, chosen, steps, threads, progress)
+        params, exact = _trained(measured, asked, steps, threads, progress)
     finite = np.logical_and.reduce([np.isfinite(leaf).all(axis=tuple(range(1, leaf.ndim))) for leaf in params.values()])
-    made = TrainedNetworks(setup, measured.seed, chosen.run, steps, params, measured.engine, exact)
+    origin = provenance.origin(measured.engine)
+    made = TrainedNetworks(setup, measured.seed, asked.run, steps, params, measured.engine, exact, origin)
     if finite.all():
         return made
-    run = int(chosen.run[~finite][0])
+    run = int(asked.run[~finite][0])
     require(omit_missing, f"run {run} has diverged by step {steps[~finite][0]}; omit_missing=True leaves such runs out")
     return made[np.flatnonzero(finite)]
+
+
+def planned(
+    measured: Measured, runs: Iterable[int] | None, at: At, omit_missing: bool = False
+) -> tuple[Records, np.ndarray]:
+    """Of each network that is asked for, moment by moment, the record of its run, and its step."""
+    chosen, parts = _chosen(measured.records, runs), []
+    for moment in [_moment(at)] if isinstance(at, str) or not isinstance(at, Iterable) else map(_moment, at):
+        there, why = _present(chosen, moment)
+        left = _left(chosen, there, why, omit_missing)
+        parts.append((left, _steps(left, moment)))
+    require(len(parts) > 0, f"at must be one or more of {', '.join(MOMENTS)}, or steps")
+    return Records.concatenate([part for part, _ in parts]), np.concatenate([steps for _, steps in parts])
 
 
 def _chosen(records: Records, runs: Iterable[int] | None) -> Records:
@@ -136,32 +155,31 @@ def _starts(measured: Measured, runs: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _trained(
-    measured: Measured, records: Records, steps: np.ndarray, threads: int | None, progress: bool | None
+    measured: Measured, asked: Records, steps: np.ndarray, threads: int | None, progress: bool | None
 ) -> tuple[dict[str, np.ndarray], bool]:
     """Params at these steps, and whether they are promised to be those of the measured runs."""
     setup, seed, label = measured.setup, measured.seed, measured.engine
     engine = promises.labelled(label, setup)
     if engine is None:
         raise InvalidInput(f"these runs were measured by {label!r}, which is not on this machine: their networks cannot"
-                           " be trained again here; measure them with an engine of this machine")
-    early, late = (steps > 0) & (steps < records.steps), steps > records.steps
+                           " be trained again here; measure with keep='weights' there")
+    _, first, whose = np.unique(asked.run, return_index=True, return_inverse=True)
+    records = asked.take(first)  # of each run once
+    early, late = (steps > 0) & (steps < asked.steps), steps > asked.steps
     options: dict[str, Any] = {} if threads is None else {"threads": threads}
-    total = int(records.steps.sum() + steps[early].sum() + steps[late].sum())
-    with Bar("model-steps", total, progress) as bar:
-        jobs = [engines.Job(setup, seed, records.run)]
-        if early.any():
-            jobs.append(engines.Job(setup, seed, records.run[early], steps[early]))
+    with Bar("model-steps", int(records.steps.sum() + steps[early | late].sum()), progress) as bar:
+        jobs = [engines.Job(setup, seed, records.run), engines.Job(setup, seed, asked.run[early], steps[early])]
         again, tree = engines.final_params(jobs, engine, bar.show, **options)
         identical = _same(records, again.take(np.arange(len(records))))
         found = arrays.named(tree)
-        made = {name: leaf[: len(records)].copy() for name, leaf in found.items()}
+        made = {name: leaf[whose] for name, leaf in found.items()}
         parts = [(early, {name: leaf[len(records) :] for name, leaf in found.items()})]
         if late.any():
             done = int(again.steps.sum())
-            job = engines.Job(_unjudged(setup, int(steps.max())), seed, records.run[late], steps[late])
+            job = engines.Job(_unjudged(setup, int(steps.max())), seed, asked.run[late], steps[late])
             parts.append((late, arrays.named(
                 engines.final_params([job], engine, lambda more: bar.show(done + more), **options)[1])))
-    parts.append((steps == 0, _starts(measured, records.run[steps == 0])))
+    parts.append((steps == 0, _starts(measured, asked.run[steps == 0])))
     for where, params in parts:
         for name, leaf in params.items():
             made[name][where] = leaf
@@ -184,3 +202,11 @@ def _same(before: Records, again: Records) -> bool:
         raise InvalidInput(f"run {before.run[i]} was {then} when measured and is {now} when trained again"
                            f" ({int(differs.sum())} of {len(before)} runs differ): its network would be another one")
     return before.digest == again.digest
+
+
+def complete(measured: Measured, threads: int | None = None, progress: bool | None = None) -> None:
+    """See that all networks at the end of these runs are kept: those that are not are trained again."""
+    assert measured.kept is not None
+    lacking = measured.kept.lacking(measured.setup, measured.engine, measured.seed, measured.records)
+    if len(lacking):
+        measured.kept.add(networks(replace(measured, kept=None), lacking, END, threads=threads, progress=progress))
