@@ -75,7 +75,6 @@ lint: $(READY)
 	$(BIN)/pyright
 
 bench: $(READY)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt 'torch>=2.2'
 	$(BIN)/python benchmarks/engines.py
 
 # sdist and wheel in dist/, and what the wheel does in an empty environment, away from this folder.

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from paritylab.baselines.goldreich_levin import bucket_weights, characters, heavy
+from paritylab.measures.heavy import bucket_weights, characters, heavy
 from paritylab.errors import InvalidInput
 
 N = 8

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from paritylab.errors import CellFailed as CellFailed
     from paritylab.errors import InvalidInput as InvalidInput
     from paritylab.functions.fingerprints import named as named
+    from paritylab.measures import inside as inside
     from paritylab.measures.alignment import alignment as alignment
     from paritylab.measures.alignment import alignments as alignments
     from paritylab.measures.population import population_gradient as population_gradient
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
     from paritylab.running.races import Race as Race
     from paritylab.running.races import race as race
     from paritylab.running.recording import curves as curves
+    from paritylab.running.result import Result as Result
     from paritylab.running.results import Results as Results
-    from paritylab.running.sweeps import Result as Result
     from paritylab.running.sweeps import measure as measure
     from paritylab.running.sweeps import sweep as sweep
     from paritylab.setups import inits as inits
@@ -80,6 +81,8 @@ if TYPE_CHECKING:
     from paritylab.storage.store import Store as Store
     from paritylab.theory.alignment_rate import alignment_rate as alignment_rate
     from paritylab.theory.bias_gap import bias_gap as bias_gap
+    from paritylab.trained import TrainedNetwork as TrainedNetwork
+    from paritylab.trained import TrainedNetworks as TrainedNetworks
 
 __version__ = "0.1.0"
 
@@ -98,8 +101,9 @@ _WHERE = {
     "running.crews": ("crew",),
     "running.races": ("Race", "race"),
     "running.recording": ("curves",),
+    "running.result": ("Result",),
     "running.results": ("Results",),
-    "running.sweeps": ("Result", "measure", "sweep"),
+    "running.sweeps": ("measure", "sweep"),
     "setups.grids": ("grid",),
     "setups.networks": ("MLP", "DisjointPolyNet", "Graph", "Network", "Neuron", "PolyNet", "Transformer"),
     "setups.optimisers": ("SGD", "Adam", "AdamW", "Lion", "Optax", "RMSProp", "SignSGD"),
@@ -111,12 +115,14 @@ _WHERE = {
     "storage.store": ("Store",),
     "theory.alignment_rate": ("alignment_rate",),
     "theory.bias_gap": ("bias_gap",),
+    "trained": ("TrainedNetwork", "TrainedNetworks"),
 }
 _MODULES = {
     "baselines": "baselines",
     "callbacks": "callbacks",
     "figure7": "papers.barak2022.figure7",
     "inits": "setups.inits",
+    "inside": "measures.inside",
     "laws": "setups.problems.laws",
     "plots": "plots",
     "settings": "papers.barak2022.settings",

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from paritylab import engines
-from paritylab.baselines.goldreich_levin import heavy
+from paritylab.measures.heavy import heavy
 from paritylab.baselines.records import Record, identity
 from paritylab.errors import require
 from paritylab.running.sweeps import sweep
