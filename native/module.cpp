@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "bind_problem.h"
+#include "bind_supports.h"
 #include "parse.h"
 #include "pool.h"
 #include "threads.h"
@@ -213,6 +214,7 @@ NB_MODULE(_lanes, m) {
     }, "keys"_a, "count"_a, "isa"_a = "auto", "jax.random.bits(key, (count,)) of each key.");
 
     bind_problem(m);
+    bind_supports(m);
 
     nb::class_<Pool>(m, "Pool", "Runs with one configuration, trained to their end by a few threads.")
         .def("__init__", [](Pool* self, int n, const std::string& family, int width, int batch,

@@ -10,12 +10,15 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from paritylab import InvalidInput, ParityClassifier
-from paritylab.baselines import sparsest
-from paritylab.baselines.classifier import METHODS, NoParity, Undetermined, may_be_chance
+from paritylab.baselines import sparsest, supports
+from paritylab.baselines.classifier import METHODS, NoParity, Undetermined
 
 SUPPORT = [2, 5, 7]
 NOTED = [f"ignore::paritylab.baselines.classifier.{name}" for name in ("NoParity", "Undetermined")]
 EXACT = [method for method in METHODS if method != "sgd"]
+NOISY = [method for method in EXACT if method != "meet-in-the-middle"]
+KEPT = [method for method in NOISY if method != "auto"]
+"""Those that keep the best parity, also where it may be chance."""
 
 
 def planted(rows=120, n=12, seed=0):
@@ -24,14 +27,14 @@ def planted(rows=120, n=12, seed=0):
 
 
 @pytest.mark.filterwarnings(*NOTED)
-@parametrize_with_checks([ParityClassifier(k, method) for method in EXACT for k in (None, 2)])
+@parametrize_with_checks([ParityClassifier(k, method, time_budget=1) for method in EXACT for k in (None, 2)])
 def test_scikit_learn_accepts_it(estimator, check):
     check(estimator)
 
 
 @pytest.mark.long
 @pytest.mark.filterwarnings(*NOTED)
-@parametrize_with_checks([ParityClassifier(k, "sgd", random_state=0) for k in (None, 2)])
+@parametrize_with_checks([ParityClassifier(k, "sgd", random_state=0, steps=2000) for k in (None, 2)])
 def test_scikit_learn_accepts_networks(estimator, check):
     check(estimator)
 
@@ -52,7 +55,7 @@ def test_two_valued_features_of_any_kind_and_any_labels(method, k):
             assert model.n_features_in_ == 12
 
 
-@pytest.mark.parametrize("method", EXACT)
+@pytest.mark.parametrize("method", NOISY)
 def test_noise_is_survived_and_reported(method):
     bits, y = planted(rows=400)
     noisy = np.where(np.random.default_rng(1).random(400) < 0.04, 1 - y, y)
@@ -63,7 +66,7 @@ def test_noise_is_survived_and_reported(method):
     assert model.score(bits, y) == 1
 
 
-@pytest.mark.parametrize("method", EXACT)
+@pytest.mark.parametrize("method", KEPT)
 def test_labels_that_are_no_parity_are_said_to_be_none(method):
     """Random labels on 200 rows of 12 features: the best of 299 parities, or of 64 eliminations, is called chance."""
     generator = np.random.default_rng(3)
@@ -79,19 +82,6 @@ def test_a_majority_is_no_parity_but_no_chance_either():
     assert not model.consistent_
 
 
-def test_chance_is_told_at_the_rate_that_is_stated():
-    """Of 200 draws of random labels, at most 5 % should be called more than chance; 22 or more have probability 0.05 %.
-    The bound is Hoeffding's, so that there are far fewer."""
-    generator = np.random.default_rng(5)
-    supports = [list(T) for size in range(4) for T in itertools.combinations(range(8), size)]
-    beyond = 0
-    for _ in range(200):
-        x, y = generator.choice([-1, 1], (50, 8)), generator.choice([-1, 1], 50)
-        best = max(abs(float(np.mean(x[:, T].prod(axis=1) * y))) for T in supports)
-        beyond += not may_be_chance((1 + best) / 2, 50, np.log(len(supports)))
-    assert beyond < 22
-
-
 @pytest.mark.long
 def test_a_network_gives_its_support_away():
     bits, y = planted(rows=2000)
@@ -104,7 +94,7 @@ def test_a_network_gives_its_support_away():
 def test_too_few_rows_give_a_parity_that_explains_them_and_say_so():
     bits, y = planted(rows=8)
     with pytest.warns(Undetermined, match="rank 8 of 13; this one, of . features, is the sparsest"):
-        model = ParityClassifier().fit(bits, y)
+        model = ParityClassifier(method="gaussian-elimination").fit(bits, y)
     assert model.consistent_
     assert not model.determined_
     assert len(model.support_) <= 3
@@ -137,14 +127,14 @@ def test_constant_features_are_never_part_of_the_support(method, k):
 
 def test_constant_labels_have_the_empty_parity():
     bits, _ = planted()
-    for method in ("gaussian-elimination", "low-degree", "exhaustive"):
+    for method in EXACT:
         constant = ParityClassifier(method=method).fit(bits, np.full(len(bits), "only"))
         assert constant.support_.tolist() == []
         assert constant.determined_
         assert set(constant.predict(bits)) == {"only"}
     nothing = np.ones((4, 3))
-    for method in ("gaussian-elimination", "low-degree", "exhaustive"):
-        with pytest.warns(NoParity, match="explains 75.0 %"):
+    for method in NOISY:
+        with pytest.warns(NoParity, match=r"75\.0 %"):
             model = ParityClassifier(method=method).fit(nothing, [0, 1, 1, 1])
         assert model.predict(nothing).tolist() == [1] * 4
 
@@ -171,7 +161,7 @@ def test_of_many_parities_that_explain_the_labels_the_sparsest_is_found(size):
     support = sorted(generator.choice(150, size, replace=False).tolist())
     for labels in (x[:, support].sum(axis=1) % 2, 1 - x[:, support].sum(axis=1) % 2):
         with pytest.warns(Undetermined, match="the sparsest and the only one of its size"):
-            model = ParityClassifier(random_state=0).fit(x, labels)
+            model = ParityClassifier(method="gaussian-elimination", random_state=0).fit(x, labels)
         assert model.support_.tolist() == support
         assert model.consistent_
         unseen = generator.integers(0, 2, (100, 150))
@@ -185,7 +175,7 @@ def test_a_larger_parity_is_found_where_a_random_solution_holds_it_and_never_cal
     x = generator.integers(0, 2, (65, 100))
     support = [3, 20, 41, 57, 66, 98]
     with pytest.warns(Undetermined, match=r"has 6 features, a sparser one \(of 5 at least\) may explain"):
-        model = ParityClassifier(random_state=0).fit(x, x[:, support].sum(axis=1) % 2)
+        model = ParityClassifier(method="gaussian-elimination", random_state=0).fit(x, x[:, support].sum(axis=1) % 2)
     assert model.support_.tolist() == support
 
 
@@ -209,6 +199,7 @@ def test_the_sparsest_parity_is_that_of_brute_force():
 def test_a_wide_table_is_searched_as_far_as_the_budget_goes(monkeypatch):
     generator = np.random.default_rng(2)
     x = generator.integers(0, 2, (40, 120)).astype(bool)
+    monkeypatch.setattr("paritylab.provenance.kernel", lambda: None)
     monkeypatch.setattr(sparsest, "MOST_PAIRS_MET", 100)
     found = sparsest.sparsest(x, x[:, [1, 2, 3]].sum(axis=1) % 2 == 1, generator)
     assert (found.least, found.alone) == (3, None)
@@ -226,7 +217,7 @@ def test_features_of_more_values_are_cut_at_the_midpoint_or_refused():
 
 @pytest.mark.parametrize(("model", "message"), [
     (ParityClassifier(method="magic"), "unknown method 'magic'"),
-    (ParityClassifier(k=13), "k must be in 0..12"),
+    (ParityClassifier(k=13, method="gaussian-elimination"), "k must be in 0..12"),
     (ParityClassifier(k=-1, method="exhaustive"), "k must be in 0..12"),
     (ParityClassifier(k=-1, method="low-degree"), "k must be in 0..12"),
     *((ParityClassifier(k, method), "k must be a whole number in 0..12, or None, not")
@@ -254,8 +245,8 @@ def test_values_that_are_missing_are_refused():
 
 def test_searches_beyond_reach_are_refused():
     x = np.random.default_rng(0).integers(0, 2, (20, 200))
-    with pytest.raises(ValueError, match="supports are too many"):
-        ParityClassifier(6, "exhaustive").fit(x, x[:, 0])
+    with pytest.raises(ValueError, match=r"supports are too many, they would take about .*; lower k or raise time_budget"):
+        ParityClassifier(8, "exhaustive").fit(x, x[:, 0])
 
 
 def test_it_can_be_pickled():

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import math
 import numbers
+import time
 import warnings
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import scipy.special  # pyright: ignore[reportMissingTypeStubs]
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from paritylab.baselines import elimination, gf2, low_degree
-from paritylab.baselines.search import Found, exhaustive
-from paritylab.baselines.sparsest import sparsest
-from paritylab.errors import InvalidInput, require, unknown
+from paritylab.baselines import cuts, gf2, supports
+from paritylab.baselines.auto import Auto, Guess
+from paritylab.baselines.packed import Bits, Packed
+from paritylab.baselines.sparsest import few, sparsest
+from paritylab.baselines.supports import Until
+from paritylab.baselines.votes import Votes, count, log_chance, parity
+from paritylab.errors import real, require, unknown
+from paritylab.progress import duration
 
-METHODS = ("gaussian-elimination", "low-degree", "exhaustive", "sgd")
-MOST_SUPPORTS = 10**8
+special: Any = scipy.special
+METHODS = ("auto", "gaussian-elimination", "meet-in-the-middle", "low-degree", "exhaustive", "sgd")
 TRIALS = 64
 """Random subsets that elimination tries on labels that no parity explains."""
-
+LIKELY = 0.05
+"""From this probability on, what a parity explains is said to be chance."""
 
 CHANCE = "as chance might: they are most likely not a parity of these features"
 NOISE = "more than chance: they are noisy, or more than one parity (baselines.terms looks for several)"
@@ -37,43 +45,64 @@ class Undetermined(UserWarning):
 
 
 class ParityClassifier(ClassifierMixin, BaseEstimator):
-    """Label = the parity of a hidden subset of the features, or its opposite.
+    """Label = the parity of a hidden subset of the features, or its opposite; some labels may be flipped.
 
     Each feature becomes a bit: whether it lies above the midpoint of its smallest and largest training value. That is
     exact for features of two values (-1/+1, 0/1, any two numbers) and a choice for others, which ``binarise=False``
-    refuses instead. A feature that is constant in training is never part of the support.
+    refuses instead. A feature that is constant in training is never part of the support. Sparse matrices are taken.
 
-    It finds one parity and nothing else: no sums of several, no majorities. Where none explains all labels, the best
-    one found is kept and a :class:`NoParity` warning says how many labels it explains, and whether one of so many
-    parities would by chance: then the labels are most likely not a parity of these features.
+    It finds one parity and nothing else: no sums of several, no majorities. By default (``auto``) it tries what the
+    shape of the table and ``time_budget`` allow, keeps a record of it in ``report_``, and names a parity only if labels
+    in random order would be explained as well with a probability of at most 1 %, all supports considered. Otherwise
+    ``found_`` is False, a :class:`NoParity` warning is given and the commoner label is predicted. The other methods
+    keep the best parity they find, and warn where it may be chance.
     :func:`paritylab.baselines.terms` looks for several parities with coefficients.
 
-    Rows have no weights (there is no ``sample_weight``): a parity explains a label or does not, however much the label
-    weighs, and elimination asks that it explains all. Leave out the rows that should not count.
+    A row of weight 2 counts as two rows. What is unlikely to be chance is judged by distinct rows, however often they
+    are repeated or whatever they weigh.
 
     Args:
-        k: size of the support for ``exhaustive``, the largest size for ``low-degree`` and ``sgd``; None tries sizes up
-            to 3. ``gaussian-elimination`` finds a support of any size and does not need it.
-        method: ``gaussian-elimination`` (about as many rows as features, no noise; where labels contradict one another
-            it takes the best of 64 random subsets and warns; where rows are too few it looks for the sparsest of the
-            parities that explain them, and warns), ``low-degree`` or ``exhaustive`` (few rows and noisy labels, time
-            n^k), or ``sgd`` (a network, whose large Fourier coefficients give the support).
+        k: size of the support for ``exhaustive``, the largest size for the others; None: as large as time allows for
+            ``auto``, up to 4 for ``meet-in-the-middle``, up to 3 for ``low-degree``, ``exhaustive`` and ``sgd``.
+            ``gaussian-elimination`` finds a support of any size and does not need it.
+        method: ``auto``; ``gaussian-elimination`` (about as many rows as features, no noise; where labels contradict
+            one another it takes the best of 64 random subsets and warns; where rows are too few it looks for the
+            sparsest of the parities that explain them, and warns); ``meet-in-the-middle`` (few rows, no noise, up to 4
+            of any number of features, time n^2); ``low-degree`` or ``exhaustive`` (few rows and noisy labels, time n^k);
+            or ``sgd`` (a network, whose large Fourier coefficients give the support).
         binarise: whether features of more than two values are cut at the midpoint.
-        random_state: of the subsets, and of ``sgd``.
+        time_budget: seconds that ``auto`` and ``meet-in-the-middle`` may take, about. Searches of ``low-degree`` and
+            ``exhaustive`` that would take longer are refused.
+        n_jobs: threads of searches; -1: all cores.
+        random_state: of hashes, of the subsets, and of ``sgd``.
+        width: of the network of ``sgd``, which has one hidden layer.
+        lr: its learning rate.
+        weight_decay: its weight decay.
+        batch: its batch size.
+        steps: after which it is taken as it is.
 
     Attributes:
         support_: positions of the features in the parity, increasing.
         negated_: whether labels are the opposite of the parity of bits (0 for ``classes_[0]``, 1 for ``classes_[1]``).
         classes_: the two labels.
+        found_: whether a parity was found that chance does not explain (with probability 1 %; other methods than
+            ``auto``: 5 %).
+        method_: how it was found: a method's name, for ``auto`` also ``correlation`` or ``pooled-elimination``; "" if
+            ``auto`` found none.
+        report_: what was tried and what came of it, a line for each attempt.
+        chance_: a bound on the probability that labels in random order are explained as well by any support searched.
+        noise_rate_: the share of training labels that are not the parity's, by weight.
+        noise_interval_: 95 % interval of the noise rate (Clopper and Pearson's), if the support is right.
         consistent_: whether the parity explains every training label.
         determined_: whether no other parity of those tried explains the labels as well (``sgd``: whether a network has
             a large coefficient at all). Where it is False, a warning says what is known.
         n_features_in_: number of features.
 
-    >>> x = np.random.default_rng(0).integers(0, 2, (60, 40))
-    >>> model = ParityClassifier().fit(x, x[:, [3, 8, 21]].sum(axis=1) % 2)
-    >>> model.support_.tolist(), model.score(x, x[:, [3, 8, 21]].sum(axis=1) % 2)
-    ([3, 8, 21], 1.0)
+    >>> x = np.random.default_rng(0).integers(0, 2, (60, 400))
+    >>> y = x[:, [3, 8, 210]].sum(axis=1) % 2
+    >>> model = ParityClassifier().fit(x, y)
+    >>> model.support_.tolist(), model.score(x, y), model.method_
+    ([3, 8, 210], 1.0, 'meet-in-the-middle')
     """
 
     n_features_in_: int
@@ -81,161 +110,210 @@ class ParityClassifier(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         k: int | None = None,
-        method: str = "gaussian-elimination",
+        method: str = "auto",
         binarise: bool = True,
+        time_budget: float = 10.0,
+        n_jobs: int | None = -1,
         random_state: Any = None,
+        width: int = 10,
+        lr: float = 1.0,
+        weight_decay: float = 0.0,
+        batch: int = 32,
+        steps: int = 20_000,
     ) -> None:
         self.k = k
         self.method = method
         self.binarise = binarise
+        self.time_budget = time_budget
+        self.n_jobs = n_jobs
         self.random_state = random_state
+        self.width = width
+        self.lr = lr
+        self.weight_decay = weight_decay
+        self.batch = batch
+        self.steps = steps
 
-    def fit(self, X: Any, y: Any) -> ParityClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ParityClassifier:
         """Find the parity."""
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        start = time.perf_counter()
+        X, y = validate_data(self, X, y, accept_sparse="csc", dtype=np.float64)
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y")
         if kind != "binary":
             raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
-        if self.method not in METHODS:
-            raise unknown("method", str(self.method), METHODS)
-        n = X.shape[1]
-        self._check_k(n)
+        self._check_parameters(X.shape[1])
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        require(bool(np.any(weight > 0)), "sample_weight must be positive for some rows")
+        if not np.all(weight > 0):
+            X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
         self.classes_, labels = np.unique(y, return_inverse=True)
-        self._cuts = self._midpoints(X)
-        bits = self._bits(X)
+        self._cuts = cuts.midpoints(X, self.binarise)
+        bits = cuts.bits(X, self._cuts)
         generator = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         varying = np.flatnonzero(bits.any(axis=0) & ~bits.all(axis=0))
-        found = self._search(bits[:, varying], labels.astype(bool), generator)
-        self.support_ = np.sort(varying[found.support])
-        self.negated_, self.determined_ = found.negated, not found.doubt
-        self.consistent_ = bool(np.all(self._parity(bits) == labels))
-        if not self.consistent_:
-            right = float(np.mean(self._parity(bits) == labels))
-            by_chance = may_be_chance(right, len(labels), self._log_supports(len(varying)))
-            warnings.warn(f"no parity was found that explains all labels; this one explains {100 * right:.1f} % of"
-                          f" them, {CHANCE if by_chance else NOISE}", NoParity, stacklevel=2)
-        if found.doubt:
-            warnings.warn(f"the data do not determine the parity: {found.doubt}", Undetermined, stacklevel=2)
+        # An index of all columns would copy the table.
+        votes = count(bits if len(varying) == bits.shape[1] else bits[:, varying], labels == 1, weight)
+        until = Until(start + real("time_budget", self.time_budget), supports.cores(self.n_jobs))
+        found = self._search(votes, generator, until)
+        self.method_ = found.method
+        self.support_ = varying[found.support].astype(np.intp)
+        self.negated_, self.determined_, self.chance_ = found.negated, not found.doubt, found.chance
+        self.found_ = bool(found.method) and found.chance <= LIKELY
+        wrong = parity(bits, self.support_.tolist(), self.negated_) != (labels == 1)
+        self._estimate_noise(wrong, weight)
+        self._warn(found)
         return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The logarithm of the odds of ``classes_[1]``: its size is the same for all rows, from the noise rate."""
+        ones = self._parity(X)
+        size = math.log((1 - self._doubted) / self._doubted)
+        return np.where(ones, size, -size)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of both classes, from the noise rate: (errors + 1/2) / (rows + 1) for the one less likely."""
+        ones = self._parity(X)
+        ones = np.where(ones, 1 - self._doubted, self._doubted)
+        return np.column_stack([1 - ones, ones]) if len(self.classes_) == 2 else np.ones((len(ones), 1))
 
     def predict(self, X: Any) -> np.ndarray:
         """The parity's labels."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.classes_[self._parity(self._bits(X))]
+        ones = self.decision_function(X) > 0
+        return self.classes_[ones.astype(np.intp) if len(self.classes_) == 2 else np.zeros(len(ones), np.intp)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True  # on data that are not a parity
+        tags.input_tags.sparse = True
         return tags
 
-    def _check_k(self, n: int) -> None:
+    def _check_parameters(self, n: int) -> None:
+        if self.method not in METHODS:
+            raise unknown("method", str(self.method), METHODS)
+        require(real("time_budget", self.time_budget) > 0, f"time_budget must be positive, not {self.time_budget}")
         if self.k is None:
             return
         require(isinstance(self.k, numbers.Integral) and not isinstance(self.k, bool),
                 f"k must be a whole number in 0..{n}, or None, not {self.k!r}")
-        bounded = self.method in ("low-degree", "sgd")  # k is the largest size there, whatever n is
+        bounded = self.method not in ("exhaustive", "gaussian-elimination")  # k is the largest size there, whatever n is
         require(self.k >= 0 and (bounded or self.k <= n), f"k must be in 0..{n} (n_features={n}), not {self.k}")
 
-    def _log_supports(self, n: int) -> float:
-        """The logarithm of how many supports of n features the method could have named."""
+    def _parity(self, X: Any) -> Bits:
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csc", dtype=np.float64, reset=False)
+        bits = cuts.bits(X[:, self.support_], self._cuts[self.support_])
+        return parity(bits, range(len(self.support_)), self.negated_)
+
+    def _estimate_noise(self, wrong: Bits, weight: np.ndarray) -> None:
+        total, errors = float(weight.sum()), float(weight[wrong].sum())
+        self.noise_rate_ = errors / total
+        self.consistent_ = not bool(wrong.any())
+        self._doubted = (errors + 0.5) / (total + 1)
+        rows = total**2 / float((weight**2).sum())  # equal weights: their number
+        e = rows * self.noise_rate_
+        low = 0.0 if e <= 0 else float(special.betaincinv(e, rows - e + 1, 0.025))
+        high = 1.0 if e >= rows else float(special.betaincinv(e + 1, rows - e, 0.975))
+        self.noise_interval_ = (low, high)
+
+    def _warn(self, found: Guess) -> None:
+        right = f"{100 * (1 - self.noise_rate_):.1f} %"
+        if not self.consistent_ and not found.method:
+            warnings.warn(f"no parity was found; {self.classes_[int(self.negated_)]!r} is always predicted, which is right for"
+                          f" {right} of labels (report_ says what was tried)", NoParity, stacklevel=3)
+        elif not self.consistent_:
+            warnings.warn(f"no parity was found that explains all labels; this one explains {right} of"
+                          f" them, {CHANCE if self.chance_ > LIKELY else NOISE}", NoParity, stacklevel=3)
+        if found.doubt:
+            warnings.warn(f"the data do not determine the parity: {found.doubt}", Undetermined, stacklevel=3)
+
+    def _search(self, votes: Votes, generator: np.random.Generator, until: Until) -> Guess:
+        """The parity of bits, none of which is constant, that explains the votes best."""
+        if self.method == "auto":
+            auto = Auto(votes, None if self.k is None else int(self.k), until, generator)
+            found = auto.find()
+            self.report_ = auto.report
+            return found or Guess([], bool(votes.net.sum() > 0), "", 1.0)
+        start = time.perf_counter()
+        decided = votes.decided()
+        support, doubt, supports_searched = self._by_method(decided, generator, until)
+        agreement = float((np.where(parity(decided.x, support), 1, -1) * decided.net).sum())
+        chance = log_chance(parity(decided.x, support), decided.labels) + supports_searched if len(decided.x) else 0.0
+        found = Guess(sorted(support), agreement < 0, self.method, math.exp(min(0.0, chance)), doubt)
+        self.report_ = [f"{self.method} ({time.perf_counter() - start:.2f} s): a parity of {len(support)} features;"
+                        f" chance explains as many labels with probability {found.chance:.1g} at most"]
+        return found
+
+    def _by_method(self, votes: Votes, generator: np.random.Generator, until: Until) -> tuple[Sequence[int], str, float]:
+        """A support, why it may be another one, and the logarithm of how many were searched."""
+        n = votes.x.shape[1]
         if self.method == "gaussian-elimination":
-            return n * math.log(2)
-        return math.log(sum(math.comb(n, size) for size in range(min(3 if self.k is None else self.k, n) + 1)))
-
-    def _midpoints(self, X: np.ndarray) -> np.ndarray:
-        low, high = X.min(axis=0), X.max(axis=0)
-        if not self.binarise:
-            odd = np.flatnonzero(np.any(np.not_equal(X, low) & np.not_equal(X, high), axis=0))
-            if len(odd):
-                raise InvalidInput(f"feature {odd[0]} has more than two values; binarise=True cuts it at the midpoint")
-        middle = low / 2 + high / 2
-        return np.where((low <= middle) & (middle < high), middle, low)  # between neighbours it rounds to one of them
-
-    def _bits(self, X: np.ndarray) -> np.ndarray:
-        return np.greater(X, self._cuts)
-
-    def _parity(self, bits: np.ndarray) -> np.ndarray:
-        """Positions of labels in ``classes_``."""
-        return (bits[:, self.support_].sum(axis=1) + self.negated_) % 2 % len(self.classes_)
-
-    def _search(self, x: np.ndarray, y: np.ndarray, generator: Any) -> _Parity:
-        """The parity of bits x, none of whose columns is constant, that explains the bits y best."""
-        if self.method == "gaussian-elimination":
-            return _eliminate(x, y, generator)
-        signs, labels = 1 - 2 * x.astype(np.int8), 1 - 2 * y.astype(np.int8)
+            return *_eliminate(votes.x, votes.labels, generator, until), n * math.log(2)
+        largest = min(_default(self.k, 4 if self.method == "meet-in-the-middle" else 3), n)
+        log_supports = math.log(sum(math.comb(n, size) for size in range(largest + 1)))
+        if self.method == "meet-in-the-middle":
+            require(largest <= 4, f"meet-in-the-middle finds supports of up to 4 features, not {self.k}")
+            found = few(votes.x, votes.labels, generator, largest, until)
+            doubt = {True: "", False: "another one of its size explains all labels too", None: "none explains all labels"}
+            return found.support, doubt[found.alone], log_supports
         if self.method == "sgd":
-            from paritylab.baselines.sgd import support_of_data
+            from paritylab.baselines.sgd import support_of_data, with_options
 
-            most = min(3 if self.k is None else self.k, x.shape[1])
-            support = support_of_data(signs, labels, most, generator) if x.shape[1] else []
-            doubt = "" if support else "no Fourier coefficient of the network is large"
-        else:
-            support, *sizes = self._best(signs, labels)
-            doubt = "" if sizes[0] > sizes[1] else "another one explains as many labels"
-        agreement = int((signs[:, support].prod(axis=1) * labels).sum())
-        return _Parity(list(support), agreement < 0, doubt)
+            learner = with_options(self.lr, self.width, self.batch, self.weight_decay)
+            signs, labels = (1 - 2 * values.astype(np.int8) for values in votes.units())
+            support = support_of_data(signs, labels, largest, generator, learner, self.steps) if n else []
+            return support, "" if support else "no Fourier coefficient of the network is large", log_supports
+        return *self._best(votes, largest, until), log_supports
 
-    def _best(self, signs: np.ndarray, labels: np.ndarray) -> Found:
-        n = signs.shape[1]
+    def _best(self, votes: Votes, largest: int, until: Until) -> tuple[Sequence[int], str]:
+        """The support of fewest errors, by trying all."""
+        packed = Packed.of(*votes.units())
         exactly = self.method == "exhaustive" and self.k is not None
-        require(not exactly or self.k <= n,
-                f"no support has {self.k} members: only {n} features vary"
-                f" (n_samples={len(signs)}, n_features={self.n_features_in_})")
-        largest = min(3 if self.k is None else self.k, n)
+        require(not exactly or largest == self.k,
+                f"no support has {self.k} members: only {packed.features} features vary"
+                f" (n_samples={len(votes.x)}, n_features={self.n_features_in_})")
         sizes = [largest] if exactly else range(largest + 1)
-        supports = sum(math.comb(n, size) for size in sizes)
-        require(supports <= MOST_SUPPORTS,
-                f"{supports:.2g} supports are too many; allowed: {MOST_SUPPORTS:.0e}; lower k")
-        if len(sizes) == 1 and largest > 0:
-            return exhaustive(signs, labels, largest, absolute=True)
-        return low_degree.largest(signs, labels, largest)
+        number = sum(math.comb(packed.features, size) for size in sizes)
+        seconds = sum(supports.seconds_for_all(packed, size, packed.words, until.threads) for size in sizes)
+        require(seconds <= self.time_budget,
+                f"{number:.2g} supports are too many, they would take about {duration(seconds)};"
+                f" lower k or raise time_budget={self.time_budget}")
+        ones = int(votes.units()[1].sum())
+        found = [(min(ones, packed.rows - ones), 1, ())] if 0 in sizes else []
+        for size in sizes:
+            if size > 0:
+                best = supports.enumerate_all(packed, size, until._replace(end=math.inf))
+                found.append((best.errors, best.count, best.supports[0][0]))
+        fewest = min(errors for errors, _, _ in found)
+        ties = sum(many for errors, many, _ in found if errors == fewest)
+        support = next(support for errors, _, support in found if errors == fewest)
+        return support, "" if ties == 1 else "another one explains as many labels"
 
 
-def may_be_chance(share: float, rows: int, log_supports: float) -> bool:
-    """Whether one of so many parities, or opposites, explains such a share of random labels with probability above
-    5 %, as far as Hoeffding's inequality and a union bound can tell.
-
-    >>> may_be_chance(0.75, 20, math.log(1000)), may_be_chance(0.75, 200, math.log(1000))
-    (True, False)
-    """
-    return log_supports + math.log(2) - 2 * rows * max(0.0, share - 0.5) ** 2 > math.log(0.05)
+def _default(k: Any, size: int) -> int:
+    return size if k is None else int(k)
 
 
-class _Parity(NamedTuple):
-    """A support, whether labels are the opposite, and why it might as well be another one."""
-
-    support: list[int]
-    negated: bool
-    doubt: str
-
-
-def _eliminate(x: np.ndarray, y: np.ndarray, generator: Any) -> _Parity:
+def _eliminate(x: Bits, y: Bits, generator: np.random.Generator, until: Until) -> tuple[Sequence[int], str]:
     n = x.shape[1]
     # The last column, a constant, lets the parity be negated.
     columns = np.column_stack([x, np.ones(len(x), bool)])
     solution = gf2.solve(columns, y)
     rows = f"rank {solution.rank} of {n + 1}"
     if solution.support is None:
-        solution = elimination.pooled(columns, y, generator, 1.0, TRIALS)
-        doubt = "" if solution.rank == n + 1 else rows
-    elif solution.rank == n + 1:
+        solution = gf2.pooled(columns, y, generator, 1.0, TRIALS)
+        doubt = rows if solution.rank <= n else ""
+    elif solution.rank > n:
         doubt = ""
     else:
-        return _sparsest(x, y, generator, rows)
-    found = solution.support or []
-    return _Parity([j for j in found if j < n], n in found, doubt)
+        return _sparsest(x, y, generator, rows, until)
+    return [j for j in solution.support or [] if j < n], doubt
 
 
-def _sparsest(x: np.ndarray, y: np.ndarray, generator: Any, rows: str) -> _Parity:
+def _sparsest(x: Bits, y: Bits, generator: np.random.Generator, rows: str, until: Until) -> tuple[Sequence[int], str]:
     """The sparsest of the parities that explain all labels, as far as it can be found."""
-    support, least, alone = sparsest(x, y, generator)
+    support, least, alone = sparsest(x, y, generator, until)
     size = f"{len(support)} feature" + "s" * (len(support) != 1)
     if alone is None:
-        doubt = f"{rows}; this one has {size}, a sparser one (of {least} at least) may explain the labels as well"
-    else:
-        doubt = f"{rows}; this one, of {size}, is the sparsest and {'' if alone else 'not '}the only one of its size"
-    negated = bool((x[0, support].sum() + y[0]) % 2)
-    return _Parity(support, negated, doubt)
+        return support, f"{rows}; this one has {size}, a sparser one (of {least} at least) may explain the labels as well"
+    return support, f"{rows}; this one, of {size}, is the sparsest and {'' if alone else 'not '}the only one of its size"

@@ -1,4 +1,4 @@
-"""Gaussian elimination over GF(2): the support of a noiseless parity from about n samples."""
+"""Gaussian elimination over GF(2): the support of a noiseless parity from about n samples, or of one with a little noise."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def solve(x: ArrayLike, y: ArrayLike) -> Solution:
     for values in (bits, labels):
         require(bool(np.all((values == 0) | (values == 1))), "samples and labels are bits, 0 or 1; use x < 0 for signs")
     n = bits.shape[1]
-    rows = _pack(np.concatenate([bits, labels[:, None]], axis=1).astype(bool))
+    rows = pack(np.concatenate([bits, labels[:, None]], axis=1).astype(bool))
     found = _reduce(rows, n)
     ones = (rows[:, n // 64] >> np.uint64(n % 64)) & np.uint64(1) != 0
     if bool(ones[len(found) :].any()):
@@ -49,7 +49,39 @@ def pivots(x: ArrayLike) -> list[int]:
     """
     bits = np.asarray(x)
     require(bits.ndim == 2, "a matrix of bits has two axes")
-    return _reduce(_pack(bits.astype(bool)), bits.shape[1])
+    return _reduce(pack(bits.astype(bool)), bits.shape[1])
+
+
+def pooled(x: np.ndarray, y: np.ndarray, generator: np.random.Generator, enough: float, trials: int) -> Solution:
+    """The best of solutions from random subsets of examples: bits x (m, n) and y (m,); with noise p a subset is clean
+    with probability (1 - p)^rank.
+
+    Ends early with a solution that explains a share ``enough`` of all labels. Where x has not full rank, a solution is
+    one of several.
+
+    >>> generator = np.random.default_rng(0)
+    >>> x = generator.integers(0, 2, (200, 20))
+    >>> y = (x[:, [3, 8]].sum(1) + (generator.random(200) < 0.05)) % 2
+    >>> pooled(x, y, generator, 0.8, 100).support
+    [3, 8]
+    """
+    best, most = Solution([], 0), -1.0
+    for _ in range(trials):
+        rows = generator.permutation(len(x))
+        subset = _independent(x, rows)
+        solution = solve(x[subset], y[subset])
+        right = float(np.mean(x[:, solution.support or []].sum(axis=1) % 2 == y))
+        if right > most:
+            best, most = solution, right
+        if most >= enough:
+            break
+    return best
+
+
+def _independent(x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The first of ``rows`` of x that are linearly independent and span all of them: no labels on them contradict."""
+    few = rows[: x.shape[1] + 20]
+    return few[pivots(x[few].T)]
 
 
 def _reduce(rows: NDArray[np.uint64], columns: int) -> list[int]:
@@ -74,8 +106,12 @@ def _reduce(rows: NDArray[np.uint64], columns: int) -> list[int]:
     return pivots
 
 
-def _pack(bits: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Rows of bits as rows of 64-bit words: bit j of a row is bit j % 64 of its word j // 64."""
+def pack(bits: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Rows of bits as rows of 64-bit words: bit j of a row is bit j % 64 of its word j // 64.
+
+    >>> pack(np.ones((1, 65), bool)).tolist()
+    [[18446744073709551615, 1]]
+    """
     width = -(-bits.shape[1] // 64) * 8
     packed = np.packbits(bits, axis=1, bitorder="little")
     padded = np.zeros((len(bits), width), np.uint8)

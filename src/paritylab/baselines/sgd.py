@@ -65,14 +65,15 @@ def train(
     return found
 
 
-def with_options(lr: float | None = None, width: int | None = None, batch: int | None = None) -> Learner:
-    """The learner of this module with another rate, width or batch size.
+def with_options(lr: float | None = None, width: int | None = None, batch: int | None = None,
+                 weight_decay: float = 0.0) -> Learner:
+    """The learner of this module with another rate, width or batch size, or with weight decay.
 
     >>> with_options(lr=0.1).optimiser.lr
     0.1
     """
     made = LEARNER if width is None else replace(LEARNER, network=MLP(width))
-    made = made if lr is None else replace(made, optimiser=SGD(lr))
+    made = replace(made, optimiser=SGD(LEARNER.optimiser.lr if lr is None else lr, weight_decay=weight_decay))
     return made if batch is None else replace(made, batch=batch)
 
 
@@ -98,17 +99,18 @@ class Table(Parity):
         return (*super()._identity(), hashlib.sha256(np.ascontiguousarray(self.rows).tobytes()).hexdigest())
 
 
-def support_of_data(x: np.ndarray, y: np.ndarray, k: int, generator: np.random.Generator) -> list[int]:
+def support_of_data(x: np.ndarray, y: np.ndarray, k: int, generator: np.random.Generator, learner: Learner = LEARNER,
+                    steps: int = STEPS) -> list[int]:
     """Train a network on signs x (m, n) and y (m,), and read a support of at most k inputs off it.
 
     Of its Fourier coefficients above 0.1, the one whose parity agrees best, or worst, with the labels; none: empty.
     """
     n = x.shape[1]
     problem = Table(n, 0, rows=np.column_stack([x, y]).astype(np.int8))
-    setup = Setup(problem, LEARNER, Protocol(max_steps=STEPS, eval_size=1024))
+    setup = Setup(problem, learner, Protocol(max_steps=steps, eval_size=1024))
     job = engines.Job(setup, int(generator.integers(2**32)), np.arange(1))
     _, params = engines.final_params([job], "jax", slots=1)
     params = jax.tree.map(lambda leaf: leaf[0], params)
-    forward = jax.jit(LEARNER.network.apply)
+    forward = jax.jit(learner.network.apply)
     found = heavy(lambda z: np.sign(forward(params, z.astype(np.float32))), n, 0.1, 4096 * (n + 1), generator, k)
     return list(max(found, key=lambda T: abs(int((x[:, list(T)].prod(axis=1) * y).sum())), default=()))

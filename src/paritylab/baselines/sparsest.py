@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paritylab.baselines import gf2
+from paritylab import provenance
+from paritylab.baselines import gf2, supports
+from paritylab.baselines.packed import Bits, Packed, Words
+from paritylab.baselines.supports import Until
+from paritylab.baselines.votes import parity
 
-Words = NDArray[np.uint64]
+ALWAYS = Until()
 MOST_PAIRS_MET = 6 * 10**7
 MOST_PAIRS_KEPT = 4 * 10**6
 MOST_WORK = 2 * 10**9
@@ -26,27 +31,35 @@ class Sparse(NamedTuple):
     alone: bool | None
 
 
-def sparsest(x: NDArray[np.bool_], y: NDArray[np.bool_], generator: np.random.Generator) -> Sparse:
+def sparsest(x: Bits, y: Bits, generator: np.random.Generator, until: Until = ALWAYS) -> Sparse:
     """The sparsest parity, or its opposite, that explains all labels: bits x (m, n) and y (m,) that have a solution.
 
-    All supports of up to 2 members are tried, of 3 where n is at most 10,954, of 4 where n is at most 2,828. Where none
-    of them explains the labels, the sparsest of a few random solutions is returned.
+    All supports of up to 4 members are tried while there is time; without the native kernel, of 3 where n is at most
+    10,954 and of 4 where n is at most 2,828. Where none of them explains the labels, the sparsest of a few random
+    solutions is returned.
 
     >>> x = np.random.default_rng(0).integers(0, 2, (40, 200)).astype(bool)
     >>> sparsest(x, ~(x[:, 3] ^ x[:, 8] ^ x[:, 21]), np.random.default_rng(1))
     Sparse(support=[3, 8, 21], least=3, alone=True)
     """
-    # Against the first row, a parity and its opposite are the same.
-    columns, labels = x[1:] ^ x[0], y[1:] ^ y[0]
-    if not labels.any():
+    found = few(x, y, generator, 4, until)
+    return found if found.alone is not None else found._replace(support=_solution(x, y, generator))
+
+
+def few(x: Bits, y: Bits, generator: np.random.Generator, most: int, until: Until = ALWAYS) -> Sparse:
+    """The sparsest parity of up to ``most`` members, at most 4, that explains all labels. Where there is none, its
+    ``alone`` is None and ``least`` is the first size that was not searched."""
+    packed = Packed.of(x, y)
+    relative = packed.against_the_first_row()
+    if not relative.labels.any():
         return Sparse([], 0, True)
-    *hashes, target = _hashes(np.column_stack([columns, labels]), generator)
+    hashes, target = relative.hashes(generator)
     size = 0
-    for size, matches in enumerate(_by_size(np.array(hashes, np.uint64), target), 1):
-        right = [support for support in matches.supports if np.array_equal(_parity(columns, support), labels)]
+    for size, matches in enumerate(_by_size(packed, hashes, np.uint64(target), most, until), 1):
+        right = [support for support in matches.supports if len(set(parity(x, support) ^ y)) == 1]
         if right:
             return Sparse(right[0], size, matches.total == matches.times)
-    return Sparse(_solution(x, y, generator), size + 1, None)
+    return Sparse([], size + 1, None)
 
 
 class _Matches(NamedTuple):
@@ -57,13 +70,30 @@ class _Matches(NamedTuple):
     times: int
 
 
-def _by_size(hashes: Words, target: np.uint64) -> Iterator[_Matches]:
+def _by_size(packed: Packed, hashes: Words, target: np.uint64, most: int, until: Until) -> Iterator[_Matches]:
     """Supports of 1, 2, ... members; whoever asks for a size knows that there is none of a smaller one."""
-    n = len(hashes)
+    if most < 1:
+        return
     alone = np.flatnonzero(hashes == target)
     yield _Matches([[int(j)] for j in alone[:1]], len(alone), 1)
+    if most < 2:
+        return
     known = _Known(hashes)
     yield _met(known, [((i,), hashes[i : i + 1] ^ target) for i in known.likely(hashes ^ target)], 2)
+    if provenance.kernel() is None:
+        yield from itertools.islice(_without_kernel(known, hashes, target), most - 2)
+        return
+    for size in range(3, min(most, len(hashes)) + 1):
+        found = supports.meet(packed, size, until, hashes, target)
+        if not found.supports and not found.complete:
+            return
+        alone = found.count if found.complete else found.count + 1  # there may be more
+        yield _Matches([list(members) for members, _ in found.supports], alone, 1)
+
+
+def _without_kernel(known: _Known, hashes: Words, target: np.uint64) -> Iterator[_Matches]:
+    """Those of 3 and 4 members, as far as memory and patience go."""
+    n = len(hashes)
     pairs = n * (n - 1) // 2
     if pairs > MOST_PAIRS_MET:
         return
@@ -112,19 +142,7 @@ class _Known:
         return self._order[low:high]
 
 
-def _hashes(columns: NDArray[np.bool_], generator: np.random.Generator) -> Words:
-    """For each column, the sum (exclusive or) of random words over its ones: the hash of a sum is the sum of hashes."""
-    out = np.zeros(columns.shape[1], np.uint64)
-    for row, word in zip(columns, generator.integers(0, 2**64, len(columns), np.uint64), strict=True):
-        out[row] ^= word
-    return out
-
-
-def _parity(columns: NDArray[np.bool_], support: list[int]) -> NDArray[np.bool_]:
-    return columns[:, support].sum(axis=1) % 2 == 1
-
-
-def _solution(x: NDArray[np.bool_], y: NDArray[np.bool_], generator: np.random.Generator) -> list[int]:
+def _solution(x: Bits, y: Bits, generator: np.random.Generator) -> list[int]:
     """The sparsest of solutions whose support lies within random independent columns (Prange's decoding)."""
     m, n = x.shape
     best = list(range(n))
