@@ -276,7 +276,7 @@ class ParityClassifier(ClassifierMixin, BaseEstimator):
                 f" (n_samples={len(votes.x)}, n_features={self.n_features_in_})")
         sizes = [largest] if exactly else range(largest + 1)
         number = sum(math.comb(packed.features, size) for size in sizes)
-        seconds = sum(supports.seconds_for_all(packed, size, packed.words, until.threads) for size in sizes)
+        seconds = sum(supports.seconds_for_all(packed, size, packed.words, until.threads) for size in sizes if size)
         require(seconds <= self.time_budget,
                 f"{number:.2g} supports are too many, they would take about {duration(seconds)};"
                 f" lower k or raise time_budget={self.time_budget}")
