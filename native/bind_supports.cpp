@@ -63,6 +63,9 @@ void bind_supports(nb::module_& m) {
         for (const Searches& each : supported_searches()) names.emplace_back(each.isa);
         return names;
     }, "The instruction sets that searches have on this machine, best first.");
+    m.def("count_words", [](int64_t times, const std::string& isa) { return expect_searches(isa).count_words(times); },
+          "times"_a, "isa"_a = "auto", nb::call_guard<nb::gil_scoped_release>(),
+          "Counts the ones of 1024 words so many times, out of the first cache, for benchmarks.");
     nb::class_<Found>(m, "Search", "A search for the parities of fewest errors, in tasks that threads share.")
         .def_static("enumerate", [](Array<uint64_t, 2> columns, Array<uint64_t, 1> labels, int64_t rows,
                                     Array<uint32_t, 1> limits, int size, size_t first, const std::string& isa) {

@@ -28,7 +28,8 @@ def test_the_reference_is_what_the_code_says():
 def test_the_how_to_pages_are_there():
     assert set(HOW_TO) == {"add-a-claim", "add-a-paper", "add-a-network", "add-a-learner", "add-an-engine",
                            "amend-a-claim", "optimisers", "run-on-slurm", "read-the-store", "multitask",
-                           "check-a-result", "curriculum", "staircase", "grokking", "pose-your-own-question"}
+                           "check-a-result", "curriculum", "staircase", "grokking", "pose-your-own-question",
+                           "find-a-parity"}
 
 
 WITH_EXAMPLES = [name for name in HOW_TO if name != "run-on-slurm"]

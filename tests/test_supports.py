@@ -134,6 +134,13 @@ def test_noisy_parities_are_met_as_often_as_stated(size):
     assert missed < 4
 
 
+@needs_kernel
+def test_words_are_counted_alike_on_every_instruction_set():
+    words = np.arange(1024, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    expected = sum(int(word ^ np.uint64(mask)).bit_count() for mask in range(5) for word in words)
+    assert [KERNEL.count_words(5, isa) for isa in ISAS] == [expected] * len(ISAS)
+
+
 def test_keys_of_sums_are_sums_of_keys():
     x, y = table(150, 9, 0, support=(1, 4, 7))
     packed = Packed.of(x, y)

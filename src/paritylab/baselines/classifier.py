@@ -37,7 +37,7 @@ NOISE = "more than chance: they are noisy, or more than one parity (baselines.te
 
 
 class NoParity(UserWarning):
-    """No parity explains all labels: they are noisy, or not a parity. It says whether chance would explain as many."""
+    """No parity explains all labels (``auto``: more than chance would): they are noisy, or not a parity."""
 
 
 class Undetermined(UserWarning):
@@ -218,10 +218,12 @@ class ParityClassifier(ClassifierMixin, BaseEstimator):
 
     def _warn(self, found: Guess) -> None:
         right = f"{100 * (1 - self.noise_rate_):.1f} %"
-        if not self.consistent_ and not found.method:
+        if self.consistent_ or (self.method == "auto" and self.found_):
+            pass
+        elif self.method == "auto":
             warnings.warn(f"no parity was found (report_ says what was tried); always the commoner label is predicted,"
                           f" that of {right}", NoParity, stacklevel=3)
-        elif not self.consistent_:
+        else:
             warnings.warn(f"no parity was found that explains all labels; this one explains {right} of"
                           f" them, {CHANCE if self.chance_ > LIKELY else NOISE}", NoParity, stacklevel=3)
         if found.doubt:
