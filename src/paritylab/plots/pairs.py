@@ -60,24 +60,29 @@ def pairs_plot(
     places = np.stack([np.where(mine, time, beyond) for time, mine in zip(times, solved, strict=True)], axis=1)
     at, runs = np.unique(places[solved[0] | solved[1]], axis=0, return_counts=True)
     both = (at < edge).all(axis=1)
-    sizes = 9 * np.sqrt(runs)
-    axes.scatter(*at[both].T, s=sizes[both], color=COLOURS[0], alpha=0.55, linewidths=0)
-    if (~both).any():
-        axes.scatter(*at[~both].T, s=1.3 * sizes[~both], facecolors="none", edgecolors=COLOURS[1], linewidths=0.8,
-                     marker="^", clip_on=False, zorder=3)
+    for size in np.unique(diameters := np.round(6 * runs**0.25) / 2):  # in few sizes, which makes small files
+        mine = diameters == size
+        axes.plot(*at[both & mine].T, "o", color=COLOURS[0], alpha=0.55, markersize=size, markeredgewidth=0)
+        axes.plot(*at[~both & mine].T, "^", color=COLOURS[1], markerfacecolor="none", markersize=1.2 * size,
+                  markeredgewidth=0.8, zorder=3)
     axes.set(xscale="log", yscale="log")
     low = 0.8 * float(known.min())
     axes.plot([low, last], [low, last], color=GREY, linewidth=0.8)
-    for side, line in enumerate((axes.axvline, axes.axhline)):
-        if (at[:, side] > edge).any():
-            line(edge, color=GREY, linewidth=0.8, linestyle="dotted")
+    if (at[:, 0] > edge).any():
+        axes.axvline(edge, color=GREY, linewidth=0.8, linestyle="dotted")
+        axes.text(beyond, 0.99, "not solved", transform=axes.get_xaxis_transform(), rotation=90, ha="center", va="top",
+                  fontsize=7, color=COLOURS[1])
+    if (at[:, 1] > edge).any():
+        axes.axhline(edge, color=GREY, linewidth=0.8, linestyle="dotted")
+        axes.text(0.01, beyond, "not solved", transform=axes.get_yaxis_transform(), va="center", fontsize=7,
+                  color=COLOURS[1])
     top = beyond * 1.1 if (~both).any() else 1.2 * float(known.max())
     axes.set(xlim=(low, top), ylim=(low, top))
     readable_log(axes)
     share, (bottom, top) = counted.share, counted.interval(level)
     told = [f"{labels[0]} faster: {100 * share:.0f} % [{100 * bottom:.0f}, {100 * top:.0f}]"
             f" of {counted.first + counted.second}"] if counted.first + counted.second else []
-    told += [f"{counted.ties} ties"] * bool(counted.ties)
+    told += [f"{counted.ties} {'tie' if counted.ties == 1 else 'ties'}"] * bool(counted.ties)
     told += [f"{counted.undecided} undecided"] * bool(counted.undecided)
     axes.set_title("; ".join(told), fontsize=7)
     return figure

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from paritylab.errors import InvalidInput, require
+from paritylab.notebooks import facts
 from paritylab.setups.setup import Setup
+from paritylab.setups.words import setups_in_words
 from paritylab.trained import files
 from paritylab.trained import params as arrays
 
@@ -99,6 +101,10 @@ class TrainedNetwork:
     def __repr__(self) -> str:
         return f"<TrainedNetwork run {self.run}, step {self.step} {_about(self, self.params)}>"
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return _html(self, {"run": self.run, "step": self.step}, self.params)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TrainedNetworks:
@@ -183,8 +189,20 @@ class TrainedNetworks:
         one = {name: leaf[0] for name, leaf in self.params.items()} if len(self) else {}
         return f"<{len(self)} TrainedNetworks {_about(self, one)}>"
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        ends = ({"steps": f"{self.steps.min()} to {self.steps.max()}, median {np.median(self.steps):g}"} if len(self)
+                else {})
+        return _html(self, {"networks": len(self), **ends}, self.params)
+
 
 def _about(trained: TrainedNetwork | TrainedNetworks, params: Mapping[str, np.ndarray]) -> str:
     kind, count = type(trained.setup.learner.network).__name__, sum(leaf.size for leaf in params.values())
     exact = "" if trained.exact else ", not exact"
     return f"of {trained.setup.id}, {trained.engine}, seed {trained.seed}: {kind}, {count} params{exact}"
+
+
+def _html(trained: TrainedNetwork | TrainedNetworks, which: dict[str, Any], params: Mapping[str, np.ndarray]) -> str:
+    shapes = ", ".join(f"{name} {' x '.join(map(str, leaf.shape)) or 'one number'}" for name, leaf in params.items())
+    return facts({"Setup": setups_in_words([trained.setup]), **which, "params": shapes,
+                  "trained": f"by {trained.engine}, seed {trained.seed}{'' if trained.exact else ', not exact'}"})

@@ -27,6 +27,7 @@ MOST_INPUTS = 256
 SMALL_BATCH = 16  # below, tensor cores would multiply mostly zeros
 MOST_SUMS = 64  # pre-activations that a thread keeps in registers
 MOST_WEIGHTS = 144  # weights that it keeps there
+MOST_KEPT = 128  # weights and an optimiser's numbers
 ROOMY_WARPS = 8  # of a team: with 255 registers a thread, as many as a processor holds
 MOST_WARPS = 32  # with 64, where weights spill into memory
 MOST_WIDTH = 1024
@@ -126,7 +127,8 @@ def plan(
     tiles = tuning.get("tiles", tiles_of_a_warp(configuration))
     team = -(-configuration.width // (16 * tiles))
     warps = tuning.get("warps", 4) if team == 1 else team
-    blocks = tuning.get("blocks", 4 if team == tiles == input_words(configuration) == 1 else 1)
+    light = configuration.batch < SMALL_BATCH and memories(configuration) == 0
+    blocks = tuning.get("blocks", (5 if light else 4) if team == tiles == input_words(configuration) == 1 else 1)
     constants |= {"TILES": tiles, "TEAM": team, "WARPS": warps, "MIN_BLOCKS": blocks}
     return Plan(kernel, constants, start, 32 * warps, warps // team, 0)
 
@@ -231,8 +233,7 @@ def kernel_of(configuration: Configuration, chip: Chip = H200) -> str | None:
     """Which kernel trains this, ``tiles`` or ``threads``; None where it does not fit on the chip."""
     column = column_bytes(configuration, samples_at_once(configuration))
     fits = configuration.width <= MOST_SUMS and column <= chip.shared
-    alone = memories(configuration) == 0 and not in_passes(configuration)
-    small = configuration.batch < SMALL_BATCH and alone
+    small = configuration.batch < SMALL_BATCH and configuration.plain and not in_passes(configuration)
     if configuration.family == "polynet" or (small and fits):
         return "threads" if fits else None
     return "tiles" if configuration.width <= MOST_WIDTH else None
@@ -262,7 +263,7 @@ def input_words(configuration: Configuration) -> int:
 
 def tiles_of_a_warp(configuration: Configuration) -> int:
     """How many tiles of sixteen units a warp of the kernel ``tiles`` takes: no more than needed, if they fit."""
-    kept = 1 + memories(configuration)
-    fit = max(1, min(4, MOST_WEIGHTS // (16 * kept * input_words(configuration))))
+    kept = memories(configuration)
+    fit = max(1, min(4, (MOST_KEPT if kept else MOST_WEIGHTS) // (16 * (1 + kept) * input_words(configuration))))
     needed = -(-configuration.width // 16)
     return min(needed, fit) if needed <= ROOMY_WARPS * fit else -(-needed // MOST_WARPS)
