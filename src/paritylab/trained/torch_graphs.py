@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
 import torch
@@ -76,7 +75,8 @@ def _part(step: Step, params: Mapping[str, np.ndarray], places: Iterator[int]) -
 def _layer(step: Step, w: np.ndarray, b: np.ndarray | None) -> nn.Module:
     if step.name.startswith("linear"):
         return linear(w, b)
-    made: Any = nn.LayerNorm(len(w), *step.numbers, bias=b is not None)
+    (eps,) = step.numbers or (1e-5,)
+    made = nn.LayerNorm(len(w), eps, bias=b is not None)
     made.weight = nn.Parameter(tensor(w))
     if b is not None:
         made.bias = nn.Parameter(tensor(b))
