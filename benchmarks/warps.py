@@ -1,25 +1,31 @@
 """The GPU engine ``warps`` beside JAX and PyTorch on one GPU: ``python benchmarks/warps.py [section ...]``.
 
-Sections: ``kernels`` (W1 to W3 over launch parameters), ``million`` (10^6 networks of (30, 3) from nothing to Records),
-``others`` (JAX, batched PyTorch, a PyTorch loop), which take about four minutes; ``W1``, ``W2`` and ``W3`` alone are
-for profilers. Prints one line of JSON for each result as it comes.
+Sections: ``kernels`` (W1 to W3 over launch parameters), ``optimisers`` (W1 to W3 by each of them), ``problems`` (W1 on
+finite samples), ``cache`` (compiling, and finding what was compiled), ``million`` (10^6 networks of (30, 3) from
+nothing to Records), ``others`` (JAX, batched PyTorch, a PyTorch loop), which take about six minutes; ``W1``, ``W2`` and
+``W3`` alone are for profilers. Prints one line of JSON for each result as it comes.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import json
+import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from workloads import WORKLOADS
+from workloads import IDLE_RATE, WORKLOADS
 
+import paritylab as pl
 from paritylab.engines.configuration import Configuration
 from paritylab.engines.warps import WarpsPool, device
 from paritylab.engines.warps.plan import plan
@@ -52,6 +58,31 @@ OTHERS = {
     "torch-batched": [["W1", 2**16], ["W2", 2**14], ["W3", 2**16]],
     "torch-loop": [["W1", None]],
 }
+OPTIMISERS = {
+    "sgd": pl.SGD(IDLE_RATE),
+    "clipped": pl.SGD(IDLE_RATE, clip=1.0),
+    "momentum": pl.SGD(IDLE_RATE, momentum=0.9),
+    "nesterov": pl.SGD(IDLE_RATE, momentum=0.9, nesterov=True),
+    "adam": pl.Adam(IDLE_RATE),
+    "adamw": pl.AdamW(IDLE_RATE),
+    "rmsprop": pl.RMSProp(IDLE_RATE),
+    "sign-sgd": pl.SignSGD(IDLE_RATE),
+    "lion": pl.Lion(IDLE_RATE),
+}
+OPTIMISERS_SWEEP: dict[str, list[dict[str, Any]]] = {
+    **{f"W1 {rule}": [{"blocks": blocks} for blocks in (2, 3, 5)] for rule in ("clipped", "momentum", "adam")},
+    "W2 momentum": [{"tiles": tiles} for tiles in (4, 3, 2, 1)],
+    "W2 adam": [{"tiles": tiles} for tiles in (4, 3, 2, 1)],
+    **{f"W3 {rule}": [{"kernel": "threads"}, {"kernel": "threads", "warps": 1}, {"kernel": "tiles", "blocks": 5},
+                      {"kernel": "tiles", "blocks": 3}] for rule in ("clipped", "momentum", "adam")},
+}
+PROBLEMS: dict[str, dict[str, Any]] = {
+    "fresh": {},
+    "sample of 1,000, in passes": {"sample": 1000},
+    "sample of 20,000, in passes": {"sample": 20_000},
+    "sample of 1,000, short last": {"sample": 1000, "short_last": True},
+    "sample of 1,000, with replacement": {"sample": 1000, "replacement": True},
+}
 OTHERS_SECONDS = 75  # for each
 
 
@@ -71,18 +102,53 @@ def steady_rate(pool: Any) -> float:
 
 
 def kernels(only: str | None = None) -> None:
-    """Every workload with every tuning, or one as it comes; all kernels are compiled first, on all cores."""
+    """Every workload with every tuning, or one as it comes."""
+    cases = [(name, tuning) for name, tunings in SWEEP.items() for tuning in [{}, *tunings]]
+    time_each({name: work.setup() for name, work in WORKLOADS.items()}, [(only, {})] if only else cases)
+
+
+def optimisers() -> None:
+    """Every workload with every optimiser, and some of them with other tunings."""
+    setups = {}
+    for (name, work), (rule, made) in itertools.product(WORKLOADS.items(), OPTIMISERS.items()):
+        setup = work.setup()
+        if name in SWEEP:
+            setups[f"{name} {rule}"] = replace(setup, learner=replace(setup.learner, optimiser=made))
+    cases = [(name, {}) for name in setups]
+    time_each(setups, cases + [(name, tuning) for name, tunings in OPTIMISERS_SWEEP.items() for tuning in tunings])
+
+
+def problems() -> None:
+    """W1 on finite samples, beside fresh batches."""
+    setup = WORKLOADS["W1"].setup()
+    setups = {f"W1 {name}": replace(setup, problem=pl.Parity(30, 3, **data)) for name, data in PROBLEMS.items()}
+    time_each(setups, [(name, {}) for name in setups])
+
+
+def cache() -> None:
+    """What compiling W1's kernels takes in a new process: with an empty folder for CuPy's cache, then with that one."""
+    script = ("import time, warps; from paritylab.engines.warps import device; gpu = device.current();"
+              " program = warps.WORKLOADS['W1'].setup().program; start = time.perf_counter();"
+              " gpu.kernels(warps.plan(program, warps.Configuration.of(program), gpu.chip));"
+              " print(time.perf_counter() - start)")
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "CUPY_CACHE_DIR": folder}
+        for name in ("empty", "filled"):
+            done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment,
+                                  cwd=Path(__file__).parent, check=True)
+            files = [path for path in Path(folder).rglob("*") if path.is_file()]
+            show(cache=name, seconds=float(done.stdout), files=len(files), bytes=sum(f.stat().st_size for f in files))
+
+
+def time_each(setups: dict[str, Any], cases: list[tuple[str, dict[str, Any]]]) -> None:
+    """The steady rate of each Setup by each tuning; all kernels are compiled first, on all cores."""
     gpu = device.current()
     assert gpu is not None
-    cases = [(name, tuning) for name, tunings in SWEEP.items() for tuning in [{}, *tunings]]
-    if only:
-        cases = [(only, {})]
-    setups = {name: work.setup() for name, work in WORKLOADS.items()}
 
     def compiled(case: Any) -> Any:
         program = setups[case[0]].program
         try:
-            return gpu.kernels(plan(program, Configuration.of(program), **case[1]))
+            return gpu.kernels(plan(program, Configuration.of(program), gpu.chip, **case[1]))
         except Exception as error:
             return error
 
@@ -149,7 +215,7 @@ def lines_of(command: list[str]) -> Iterator[str]:
         print(error.strip().splitlines()[-1], file=sys.stderr)
 
 
-SECTIONS = {"kernels": kernels, "million": million, "others": others}
+SECTIONS = {each.__name__: each for each in (kernels, optimisers, problems, cache, million, others)}
 ALONE = {name: functools.partial(kernels, name) for name in SWEEP}
 
 

@@ -39,6 +39,10 @@ public:
     virtual std::optional<Snapshot> look(int64_t tag) = 0;  // at a run, if it has a slot
     // How runs with a slot do on inputs that they are judged on, or on their finite sample.
     virtual std::vector<Record> survey(int64_t examples, bool of_sample) = 0;
+    // Moves a run, as it is, to a free slot of a group of the same configuration and kind; says which, or nothing: no run,
+    // no room, or an optimiser that remembers.
+    virtual std::optional<int64_t> give(Group& other) = 0;
+    virtual bool receive(Run run) = 0;
     virtual int slots() const = 0;
     virtual int active() const = 0;
     virtual int64_t steps() const = 0;  // updates done so far, summed over the slots

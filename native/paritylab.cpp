@@ -95,6 +95,10 @@ PARITYLAB_API int64_t paritylab_train(paritylab_pool* pool, int64_t steps) {
     return advance(pool, Clock::time_point::max(), std::max<int64_t>(steps, 0));
 }
 
+PARITYLAB_API int64_t paritylab_move(paritylab_pool* from, paritylab_pool* to) {
+    return from->group->give(*to->group).value_or(-1);
+}
+
 PARITYLAB_API int32_t paritylab_take(paritylab_pool* pool, paritylab_record* record, const paritylab_weights* room) {
     if (pool->done.empty()) return 0;
     const Record& first = pool->done.front();

@@ -180,6 +180,10 @@ int64_t paritylab_advance(paritylab_pool* pool, double seconds);
 /* Gives every run with a slot this many steps; says how many runs are not done. */
 int64_t paritylab_train(paritylab_pool* pool, int64_t steps);
 
+/* Moves one run, as it is, to a free slot of a pool of the same configuration, so that no slots stay empty; says its tag,
+ * or -1: there is no run, no room, or an optimiser that remembers. */
+int64_t paritylab_move(paritylab_pool* from, paritylab_pool* to);
+
 /* The record of a run that is done, and its final weights where there is room for them; 0 when there is none. */
 int32_t paritylab_take(paritylab_pool* pool, paritylab_record* record, const paritylab_weights* room);
 

@@ -28,6 +28,8 @@ struct Run {
     int64_t max_steps = 0;
     std::vector<uint32_t> mask;  // the parity's support, as bits
     Parameters start;
+    int64_t step = 0;  // that it starts at: not the first if it was moved here
+    int streak = 0;    // of checks that it has passed
 
     Key<uint32_t> stream(Stream s) const { return fold_in(key, static_cast<uint32_t>(s)); }
 };

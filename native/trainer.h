@@ -86,6 +86,32 @@ public:
         return found;
     }
 
+    std::optional<int64_t> give(Group& other) override {
+        for (int slot = 0; slot < L::SLOTS && config_.plain(); ++slot) {
+            if (!run_[slot]) continue;
+            Run run = *run_[slot];
+            run.start = network_.get(slot);
+            run.step = step_[slot];
+            run.streak = streak_[slot];
+            if (!other.receive(std::move(run))) return {};
+            const int64_t tag = run_[slot]->tag;
+            release(slot);
+            return tag;
+        }
+        return {};
+    }
+
+    bool receive(Run run) override {
+        for (int slot = 0; slot < L::SLOTS; ++slot) {
+            if (run_[slot]) continue;
+            if (active_ == 0) phase_ = run.step;
+            put(slot, std::move(run));
+            look_for_noise();
+            return true;
+        }
+        return false;
+    }
+
     int slots() const override { return L::SLOTS; }
     int active() const override { return active_; }
     int64_t steps() const override { return steps_; }
@@ -106,21 +132,24 @@ private:
         if (active_ == L::SLOTS || patient()) return;
         for (int slot = 0; slot < L::SLOTS; ++slot) {
             Run run;
-            if (run_[slot] || !stock.take(run)) continue;
-            network_.put(slot, run.start);
-            batches_.put(slot, run);
-            noise_keys_.set(slot, run.stream(Stream::gradient_noise));
-            L::set(lr_, slot, run.lr);
-            L::set(tau_, slot, run.tau);
-            L::set(step_vector_, slot, 0u);
-            step_[slot] = 0;
-            powers_[slot] = {1, 1};
-            streak_[slot] = 0;
-            run.start = {};  // the registers have it now
-            run_[slot] = std::move(run);
-            ++active_;
+            if (!run_[slot] && stock.take(run)) put(slot, std::move(run));
         }
         look_for_noise();
+    }
+
+    void put(int slot, Run run) {
+        network_.put(slot, run.start);
+        batches_.put(slot, run);
+        noise_keys_.set(slot, run.stream(Stream::gradient_noise));
+        L::set(lr_, slot, run.lr);
+        L::set(tau_, slot, run.tau);
+        L::set(step_vector_, slot, static_cast<uint32_t>(run.step));
+        step_[slot] = run.step;
+        powers_[slot] = {1, 1};
+        streak_[slot] = run.streak;
+        run.start = {};  // the registers have it now
+        run_[slot] = std::move(run);
+        ++active_;
     }
 
     // An empty slot computes on zeros: it costs nothing extra and disturbs nothing.
@@ -227,7 +256,7 @@ private:
         for (int slot = 0; slot < L::SLOTS; ++slot) {
             if (!run_[slot]) continue;
             const int64_t place = step_[slot] % Schedule::SIZE;
-            if (place == 0) factors_[slot] = config_.schedule->block(step_[slot] / Schedule::SIZE);
+            if (place == 0 || !factors_[slot]) factors_[slot] = config_.schedule->block(step_[slot] / Schedule::SIZE);
             L::set(factor, slot, (*factors_[slot])[place]);
         }
         return lr_ * factor;

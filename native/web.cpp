@@ -1,7 +1,7 @@
 // What the site's worker calls: runs of one configuration, trained in step.
 //
-// A web_session is one configuration with many pools, each of one group; run number r goes to pool r / slots, so that all
-// runs can be given the same number of steps in turn. Compiled to WebAssembly alone.
+// A web_session is one configuration with many pools, each of one group, so that all runs can be given the same number of
+// steps in turn; runs move together when others are done. Compiled to WebAssembly alone.
 #include <memory>
 #include <vector>
 
@@ -93,6 +93,11 @@ WEB_API const char* web_add(int32_t pool, uint32_t number) {
 // Gives the runs of a pool so many steps; says how many are not done.
 WEB_API int32_t web_train(int32_t pool, int32_t steps) {
     return static_cast<int32_t>(paritylab_train(session->pools[pool].get(), steps));
+}
+
+// Moves a run from one pool to another that has room; its number, or -1.
+WEB_API int32_t web_move(int32_t from, int32_t to) {
+    return static_cast<int32_t>(paritylab_move(session->pools[from].get(), session->pools[to].get()));
 }
 
 // A run of this pool that is done, with its final weights; 0 when there is none.

@@ -187,8 +187,7 @@ def test_what_is_drawn_by_a_function_is_refused():
         assert words in (lanes.refusal(pl.Setup(problem, LEARNER)) or "")
     for problem in PROBLEMS.values():
         assert lanes.refusal(pl.Setup(problem, LEARNER)) is None
-        assert (warps.refusal(pl.Setup(problem, LEARNER)) is None) == (
-            sources.plain(problem) and problem.sample is None)
+        assert (warps.refusal(pl.Setup(problem, LEARNER)) is None) == sources.plain(problem)
 
 
 DAMAGE = {

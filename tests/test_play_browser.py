@@ -72,6 +72,34 @@ def test_networks_learn_pause_and_go_on_step_by_step(page, root):  # noqa: F811
     assert "solved at step" in page.inner_text("#now")
 
 
+@pytest.mark.parametrize("speed", ["1", "fast"])
+def test_networks_wait_while_the_tab_is_hidden(page, root, speed):  # noqa: F811
+    """Browsers give a hidden page no frames, and say so; both are played here, where no page is ever hidden."""
+    page.add_init_script("""
+        let hidden = false, waiting = [];
+        const asked = window.requestAnimationFrame.bind(window);
+        window.requestAnimationFrame = (draw) => (hidden ? waiting.push(draw) : asked(draw));
+        Object.defineProperty(document, "hidden", { get: () => hidden });
+        window.hide = (value) => { hidden = value; if (!hidden) waiting.splice(0).forEach(asked); };
+        const post = Worker.prototype.postMessage;
+        window.questions = 0;
+        Worker.prototype.postMessage = function (...words) { window.questions++; return post.apply(this, words); };
+    """)
+    opened(page, root)
+    page.fill("[name=n]", "40")
+    page.fill("[name=k]", "4")
+    page.select_option("#speed", speed)
+    page.click("#choices .main")
+    page.wait_for_function("document.getElementById('c-step').textContent !== '0'")
+    page.evaluate("hide(true)")
+    page.wait_for_timeout(400)  # what workers were asked before may end
+    before = page.evaluate("questions")
+    page.wait_for_timeout(400)
+    assert page.evaluate("questions") == before
+    page.evaluate("hide(false)")
+    page.wait_for_function(f"questions > {before}")
+
+
 def test_what_is_chosen_is_in_the_address_and_the_code_and_its_records_can_be_merged(page, root, tmp_path, capsys):  # noqa: F811
     opened(page, root)
     page.fill("[name=n]", "12")
@@ -116,7 +144,7 @@ def test_every_experiment_starts_and_keeps_earlier_curves(page, root):  # noqa: 
     assert len(names) == 8
     for name in names:
         page.click(f"[data-experiment={name}] >> nth=0")
-        page.wait_for_selector(".stage[data-state=running]", timeout=60_000)
+        page.wait_for_selector(".stage:is([data-state=running], [data-state=done])", timeout=60_000)
         assert page.is_hidden("#problem"), page.inner_text("#problem")
     page.click("[data-experiment=noise] >> nth=0")
     page.select_option("#speed", "fast")

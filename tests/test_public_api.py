@@ -19,7 +19,9 @@ from paritylab.setups.losses import Loss
 from paritylab.setups.networks.activations import Activation
 from paritylab.setups.schedules import Schedule
 
-FUNCTIONS: tuple[Callable[..., Any], ...] = (pl.measure, pl.sweep, pl.race, pl.curves, pl.alignment, pl.crew)
+FUNCTIONS: tuple[Callable[..., Any], ...] = (
+    pl.measure, pl.sweep, pl.race, pl.curves, pl.compare, pl.alignment, pl.crew
+)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)

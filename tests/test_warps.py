@@ -38,7 +38,9 @@ def emulator(tmp_path_factory) -> Emulator:
     return Emulator(tmp_path_factory.mktemp("kernels"))
 
 
-SHORT = ("lane: one input", "lane: no biases, everything", "neuron, batch 40, everything", "polynet, gradient noise",
+SHORT = ("polynet, adam, everything", "warp: clipped, everything", "warp: momentum", "warp: adam without eps",
+         "polynet, sample in passes", "warp: sample in passes", "warp: short last batches", "lane: one input",
+         "lane: no biases, everything", "neuron, batch 40, everything", "polynet, gradient noise",
          "warp: two tiles, 33 inputs, batch 100", "warp: no biases, everything", "team: two, width 100")
 
 
@@ -60,14 +62,19 @@ def test_a_schedule_comes_in_blocks_and_runs_wait_for_the_next(name, emulator, m
 
 # Whole runs -----------------------------------------------------------------------------------------------------
 
-# 7 divides neither 150 nor 400; some runs are solved, some not.
+# 7 divides neither 150 nor 400; some runs are solved, some not. Adam's eps is above what rounding leaves of gradients
+# that vanish.
 PROTOCOL = pl.Protocol(max_steps=150, eval_every=7, eval_size=70)
 WHOLE = {
     "lane": pl.Setup(pl.Parity(10, 3), pl.Learner(pl.MLP(10), optimiser=pl.SGD(0.3), batch=8), PROTOCOL),
     "warp": pl.Setup(pl.Parity(10, 3), pl.Learner(pl.MLP(10), optimiser=pl.SGD(0.5)), PROTOCOL),
     "team": pl.Setup(pl.Parity(10, 3), pl.Learner(pl.MLP(20), optimiser=pl.SGD(0.5)), PROTOCOL),
+    "lane, momentum": pl.Setup(pl.Parity(10, 2), pl.Learner(pl.PolyNet(2), optimiser=pl.SGD(0.002, momentum=0.9)),
+                               PROTOCOL),
+    "warp, sample": pl.Setup(pl.Parity(10, 3, sample=300), pl.Learner(pl.MLP(10), optimiser=pl.SGD(0.5)), PROTOCOL),
+    "team, adam": pl.Setup(pl.Parity(10, 3), pl.Learner(pl.MLP(20), optimiser=pl.Adam(0.01, eps=1e-3)), PROTOCOL),
 }
-TUNING = {"lane": {}, "warp": {}, "team": {"tiles": 1}}
+TUNING = {kind: {"tiles": 1} if kind.startswith("team") else {} for kind in WHOLE}
 
 
 @built
@@ -79,7 +86,7 @@ def test_records_are_those_of_lanes(kind, strict, emulator):
     if not strict:
         setup = replace(setup, protocol=replace(PROTOCOL, threshold=0.85, consecutive=2, fresh=True))
     longer = replace(setup, protocol=replace(setup.protocol, max_steps=400))
-    other = replace(setup, problem=pl.Parity(10, support=(3, 5)))
+    other = replace(setup, problem=replace(setup.problem, k=2, support=(3, 5)))
     jobs = [Job(setup, SEED, np.arange(20)), Job(longer, SEED, np.arange(20, 30)), Job(other, SEED, np.arange(10))]
     got = train(jobs, emulator, **TUNING[kind]).records
     want, _ = engines.final_params(jobs, "lanes")
@@ -185,10 +192,11 @@ def test_where_there_is_a_gpu_it_is_chosen(emulator, monkeypatch):
     assert choose(WHOLE["warp"]) == choose(WHOLE["warp"], "warps") == "warps"
     assert choose(WHOLE["warp"], curves=True) != "warps"
     assert engines.label("warps") == "warps_emulated_GPU"
-    finite = replace(WHOLE["warp"], problem=pl.Parity(10, 3, sample=100))
-    assert choose(finite) != "warps"
-    with pytest.raises(InvalidInput, match="'warps' cannot train this: it has no finite samples"):
-        choose(finite, "warps")
+    assert choose(WHOLE["team, adam"]) == choose(WHOLE["warp, sample"]) == "warps"
+    leaky = replace(WHOLE["warp"], problem=pl.LeakyParity(10, 3, leak=0.1))
+    assert choose(leaky) != "warps"
+    with pytest.raises(InvalidInput, match="'warps' cannot train this: it has parities of uniform inputs only"):
+        choose(leaky, "warps")
     result = pl.sweep([WHOLE["warp"]], 8, engine="warps")[0]
     assert same(result.records, train([Job(WHOLE["warp"], 0, np.arange(8))], emulator).records)
 
@@ -229,7 +237,7 @@ def test_a_sweep_can_be_left_while_programs_train_side_by_side(emulator, monkeyp
 def test_a_folder_named_cupy_is_not_cupy(tmp_path, monkeypatch):
     (tmp_path / "cupy").mkdir()
     monkeypatch.syspath_prepend(tmp_path)
-    assert devices.current.__wrapped__() is None
+    assert devices.search.__wrapped__() == "CuPy is not installed"
     assert "cupy" not in sys.modules
 
 
@@ -249,3 +257,10 @@ def test_without_one_it_cannot_be_had(monkeypatch):
 )
 def test_what_it_cannot_train_is_refused_with_a_reason(network, n, why):
     assert why in warps.refusal(pl.Setup(pl.Parity(n, 2), pl.Learner(network)))
+
+
+@pytest.mark.parametrize(("sample", "why"), [({"sample": 2**21}, "at most 1048576"), ({"sample": 31}, "larger than")])
+def test_samples_that_it_cannot_go_through_are_refused(sample, why):
+    setup = pl.Setup(pl.Parity(9, 2, **sample), pl.Learner())
+    assert why in warps.refusal(setup)
+    assert warps.refusal(replace(setup, problem=pl.Parity(9, 2, replacement=True, **sample))) is None

@@ -27,6 +27,14 @@ KINDS = {
     "warp": W1,
     "team": replace(W1, learner=replace(W1.learner, network=pl.MLP(100))),
     "lane": replace(W1, learner=replace(W1.learner, batch=8, optimiser=pl.SGD(0.3))),
+    "warp, momentum": replace(W1, learner=replace(W1.learner, optimiser=pl.SGD(0.1, momentum=0.9))),
+    "warp, adam": replace(W1, learner=replace(W1.learner, optimiser=pl.Adam(0.01))),
+    "team, adam": replace(W1, learner=replace(W1.learner, network=pl.MLP(100), optimiser=pl.Adam(0.003))),
+    "warp, sample": replace(W1, problem=pl.Parity(30, 3, sample=4000)),
+    "warp, sample with replacement": replace(W1, problem=pl.Parity(30, 3, sample=4000, replacement=True)),
+    "lane, sample": pl.Setup(pl.Parity(20, 2, sample=2000), pl.Learner(pl.PolyNet(2), optimiser=pl.SGD(0.003)),
+                             W1.protocol),
+    "warp, lion": replace(W1, learner=replace(W1.learner, optimiser=pl.Lion(0.002))),
 }
 
 
@@ -63,7 +71,8 @@ def test_records_do_not_depend_on_company_or_interruptions(kind, monkeypatch):
 @pytest.mark.skipif(shutil.which("compute-sanitizer") is None, reason="compute-sanitizer is not installed")
 @pytest.mark.parametrize("tool", ["memcheck", "racecheck", "synccheck"])
 def test_compute_sanitizer_finds_nothing(tool):
-    names = ["lane: batch in parts", "warp: 31 inputs, batch 32", "team: three, 64 inputs"]
+    names = ["lane: batch in parts", "warp: 31 inputs, batch 32", "team: three, 64 inputs", "polynet, sample in passes",
+             "polynet, adam, everything", "warp: sample in passes", "team: sample in passes", "team: two, clipped adam"]
     script = Path(cases.__file__)
     command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", sys.executable, str(script), *names]
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}

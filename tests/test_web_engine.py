@@ -31,9 +31,9 @@ def node():
     return str(Path(found.__file__).parent / "bin" / "node")
 
 
-def in_node(setups, isa, runs, seed=0, folder=engine.FOLDER, slots=4):
-    """What the browser's engine makes of Setups: records, or why it refuses."""
-    asked = {"seed": seed, "runs": list(runs), "slots": slots}
+def in_node(setups, isa, runs, seed=0, folder=engine.FOLDER, slots=4, steps=7):
+    """What the browser's engine makes of Setups, so many steps at a time: records, or why it refuses."""
+    asked = {"seed": seed, "runs": list(runs), "slots": slots, "steps": steps}
     lines = [json.dumps(asked | {"setup": json.loads(setup.to_json())}) for setup in setups]
     command = [node(), str(ROOT / "tests" / "web" / "train.js"), str(engine.FOLDER), isa, str(folder)]
     done = subprocess.run(command, input="\n".join(lines), capture_output=True, text=True, timeout=600)

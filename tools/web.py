@@ -19,11 +19,13 @@ from paritylab.site import engine
 
 ROOT = Path(__file__).parents[1]
 NATIVE = ROOT / "native"
-TARGET = ["-target", "wasm32-wasi", "-O3", "-g0", "-msimd128", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror"]
+TARGET = ["-target", "wasm32-wasi", "-g0", "-msimd128", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror"]
 CXX = ["-std=c++20", "-fno-exceptions", "-fno-rtti", "-DPARITYLAB_ISA=baseline"]
 KERNEL = ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]  # as CMakeLists.txt
+HOT = ("kernel", "finite_sample")
+"""What trains is made fast; all else is made small, for the page must be light."""
 ISAS = {"fused": ["-mrelaxed-simd"], "baseline": []}
-EXPORTED = ("room", "open", "pools", "add", "train", "take", "survey", "look", "weights", "records", "fuses")
+EXPORTED = ("room", "open", "pools", "add", "train", "move", "take", "survey", "look", "weights", "records", "fuses")
 """Of ``web.cpp``."""
 LINK = ["-mexec-model=reactor", "-s", *(f"-Wl,--export=web_{name}" for name in EXPORTED)]
 BUILD = ROOT / "build" / "web"
@@ -50,14 +52,14 @@ def build(folder: Path) -> dict[str, bytes]:
     def compiled(key: tuple[str, str]) -> None:
         path, made = NATIVE / f"{key[0]}.cpp", objects[key]
         if not made.exists() or made.stat().st_mtime < max(headers, path.stat().st_mtime):
-            zig(*TARGET, *CXX, *KERNEL, *ISAS[key[1]], "-c", path, "-o", made)
+            zig("-O3" if key[0] in HOT else "-Os", *TARGET, *CXX, *KERNEL, *ISAS[key[1]], "-c", path, "-o", made)
 
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(compiled, objects))
     found = {}
     for isa in ISAS:
         module = folder / f"{isa}.wasm"
-        zig(*TARGET[:4], *LINK, *(path for (_, of), path in objects.items() if of == isa), "-o", module)
+        zig("-O3", *TARGET[:3], *LINK, *(path for (_, of), path in objects.items() if of == isa), "-o", module)
         found[isa] = module.read_bytes()
     return found
 

@@ -19,8 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from paritylab import baselines as baselines
+    from paritylab import callbacks as callbacks
     from paritylab import plots as plots
     from paritylab import statistics as statistics
+    from paritylab.adapters.equinox_modules import from_equinox as from_equinox
+    from paritylab.adapters.torch_modules import from_torch as from_torch
     from paritylab.baselines.classifier import ParityClassifier as ParityClassifier
     from paritylab.engines import EngineNotice as EngineNotice
     from paritylab.engines.checkpoints import Checkpoint as Checkpoint
@@ -28,23 +31,27 @@ if TYPE_CHECKING:
     from paritylab.errors import CellFailed as CellFailed
     from paritylab.errors import InvalidInput as InvalidInput
     from paritylab.functions.fingerprints import named as named
+    from paritylab.measures import inside as inside
     from paritylab.measures.alignment import alignment as alignment
     from paritylab.measures.alignment import alignments as alignments
     from paritylab.measures.population import population_gradient as population_gradient
     from paritylab.papers.barak2022 import figure7 as figure7
     from paritylab.papers.barak2022 import settings as settings
+    from paritylab.running.comparing import Compared as Compared
+    from paritylab.running.comparing import compare as compare
     from paritylab.running.crews import crew as crew
     from paritylab.running.races import Race as Race
     from paritylab.running.races import race as race
     from paritylab.running.recording import curves as curves
+    from paritylab.running.result import Result as Result
     from paritylab.running.results import Results as Results
-    from paritylab.running.sweeps import Result as Result
     from paritylab.running.sweeps import measure as measure
     from paritylab.running.sweeps import sweep as sweep
     from paritylab.setups import inits as inits
     from paritylab.setups.grids import grid as grid
     from paritylab.setups.networks import MLP as MLP
     from paritylab.setups.networks import DisjointPolyNet as DisjointPolyNet
+    from paritylab.setups.networks import Graph as Graph
     from paritylab.setups.networks import Network as Network
     from paritylab.setups.networks import Neuron as Neuron
     from paritylab.setups.networks import PolyNet as PolyNet
@@ -74,10 +81,14 @@ if TYPE_CHECKING:
     from paritylab.storage.store import Store as Store
     from paritylab.theory.alignment_rate import alignment_rate as alignment_rate
     from paritylab.theory.bias_gap import bias_gap as bias_gap
+    from paritylab.trained import TrainedNetwork as TrainedNetwork
+    from paritylab.trained import TrainedNetworks as TrainedNetworks
 
 __version__ = "0.1.0"
 
 _WHERE = {
+    "adapters.equinox_modules": ("from_equinox",),
+    "adapters.torch_modules": ("from_torch",),
     "baselines.classifier": ("ParityClassifier",),
     "engines": ("EngineNotice",),
     "engines.checkpoints": ("Checkpoint",),
@@ -86,13 +97,15 @@ _WHERE = {
     "functions.fingerprints": ("named",),
     "measures.alignment": ("alignment", "alignments"),
     "measures.population": ("population_gradient",),
+    "running.comparing": ("Compared", "compare"),
     "running.crews": ("crew",),
     "running.races": ("Race", "race"),
     "running.recording": ("curves",),
+    "running.result": ("Result",),
     "running.results": ("Results",),
-    "running.sweeps": ("Result", "measure", "sweep"),
+    "running.sweeps": ("measure", "sweep"),
     "setups.grids": ("grid",),
-    "setups.networks": ("MLP", "DisjointPolyNet", "Network", "Neuron", "PolyNet", "Transformer"),
+    "setups.networks": ("MLP", "DisjointPolyNet", "Graph", "Network", "Neuron", "PolyNet", "Transformer"),
     "setups.optimisers": ("SGD", "Adam", "AdamW", "Lion", "Optax", "RMSProp", "SignSGD"),
     "setups.problems": (
         "Data", "LeakyParity", "Parity", "Polynomial", "Problem", "Stage", "Sum", "Table", "Tasks", "multitask",
@@ -102,11 +115,14 @@ _WHERE = {
     "storage.store": ("Store",),
     "theory.alignment_rate": ("alignment_rate",),
     "theory.bias_gap": ("bias_gap",),
+    "trained": ("TrainedNetwork", "TrainedNetworks"),
 }
 _MODULES = {
     "baselines": "baselines",
+    "callbacks": "callbacks",
     "figure7": "papers.barak2022.figure7",
     "inits": "setups.inits",
+    "inside": "measures.inside",
     "laws": "setups.problems.laws",
     "plots": "plots",
     "settings": "papers.barak2022.settings",

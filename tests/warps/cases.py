@@ -20,7 +20,7 @@ from paritylab.engines import Job, loop
 from paritylab.engines.configuration import Configuration
 from paritylab.engines.starts import initial_params
 from paritylab.engines.warps import WarpsPool, device
-from paritylab.engines.warps.plan import Plan, plan
+from paritylab.engines.warps.plan import H200, Chip, Plan, plan
 from paritylab.engines.work import Outcomes, Queue
 from paritylab.rng import run_keys
 from paritylab.storage.records import Records
@@ -37,13 +37,55 @@ NEVER = pl.Protocol(eval_every=2, eval_size=40, consecutive=10**6)  # is a run s
 Case = tuple[pl.Setup, dict[str, Any]]  # and the plan's tuning
 
 
-def case(network: Any, n: int, batch: int, loss: str = "hinge", flips: float = 0.0, **sgd: Any) -> pl.Setup:
-    learner = pl.Learner(network, loss=loss, optimiser=pl.SGD(**{"lr": 0.05, **sgd}), batch=batch)
-    return pl.Setup(pl.Parity(n, min(n, 2), noise=flips), learner)
+def case(
+    network: Any, n: int, batch: int, loss: str = "hinge", flips: float = 0.0, by: Any = pl.SGD,
+    data: dict[str, Any] | None = None, **numbers: Any,
+) -> pl.Setup:
+    learner = pl.Learner(network, loss=loss, optimiser=by(**{"lr": 0.05, **numbers}), batch=batch)
+    return pl.Setup(pl.Parity(n, min(n, 2), noise=flips, **data or {}), learner)
 
 
 EVERYTHING = {"flips": 0.3, "schedule": "steps:2,0.5,20,2", "rates": (2, 0.5), "weight_decay": 0.1, "noise": 0.1}
 FROZEN = {"schedule": "cosine:40", "rates": (1, 0), "weight_decay": 0.02, "decay_form": "plain"}
+OPTIMISED: dict[str, Case] = {
+    "lane: clipped, everything": (case(pl.MLP(5, "gelu"), 9, 5, "square", clip=0.3, **EVERYTHING),
+                                  {"kernel": "threads"}),
+    "lane: adam, two passes": (case(pl.MLP(5, "gelu"), 9, 13, "logistic", by=pl.Adam, lr=0.01), {"kernel": "threads"}),
+    "polynet, momentum": (case(pl.PolyNet(2), 33, 6, momentum=0.9, lr=0.01), {}),
+    "polynet, adam, everything": (case(pl.PolyNet(2), 9, 6, by=pl.Adam, clip=0.5,
+                                       **{**EVERYTHING, "lr": 0.003, "rates": (2,)}), {}),
+    "warp: momentum": (case(pl.MLP(10), 31, 32, momentum=0.9), {}),
+    "warp: nesterov, batch 100": (case(pl.MLP(10, "relu6"), 20, 100, "square", momentum=0.8, nesterov=True), {}),
+    "warp: adam, batch 5": (case(pl.MLP(10, "gelu"), 33, 5, "logistic", by=pl.Adam, lr=0.01), {}),
+    "warp: adamw, batch 40": (case(pl.MLP(17, "gelu"), 30, 40, by=pl.AdamW, lr=0.01, weight_decay=0.1), {}),
+    "warp: adam without eps": (case(pl.MLP(5, "gelu"), 9, 16, "square", by=pl.Adam, lr=0.01, eps=0.0), {}),
+    "warp: rmsprop": (case(pl.MLP(10, "gelu"), 20, 32, "logistic", by=pl.RMSProp, lr=0.003), {}),
+    "warp: rmsprop with momentum": (case(pl.MLP(5, "gelu"), 9, 20, by=pl.RMSProp, lr=0.001, momentum=0.9), {}),
+    "warp: sign": (case(pl.MLP(5, "gelu"), 9, 17, "logistic", by=pl.SignSGD, lr=0.001), {}),
+    "warp: lion": (case(pl.MLP(5, "gelu"), 9, 17, "logistic", by=pl.Lion, lr=0.001, weight_decay=0.1), {}),
+    "warp: clipped, everything": (case(pl.MLP(10, "gelu"), 32, 20, "square", clip=0.3, **EVERYTHING), {}),
+    "warp: clipped momentum, a frozen layer": (case(pl.MLP(10), 9, 16, clip=0.05, momentum=0.9, **FROZEN), {}),
+    "warp: momentum, coupled decay, noise": (case(pl.MLP(10), 30, 40, momentum=0.5, **EVERYTHING), {}),
+    "neuron, adam": (case(pl.Neuron("sinusoid:3"), 31, 32, "logistic", by=pl.Adam, lr=0.003), {}),
+    "team: adam, width 100": (case(pl.MLP(100, "gelu"), 30, 32, "logistic", by=pl.Adam, lr=0.003, eps=1e-4), {}),
+    "team: two, clipped adam": (case(pl.MLP(20, "gelu"), 20, 32, "square", by=pl.Adam, clip=0.2, noise=0.1,
+                                     lr=0.003), {"tiles": 1}),
+}
+REPLACED = {"sample": 50, "replacement": True}
+FINITE: dict[str, Case] = {
+    "lane: sample with replacement": (case(pl.MLP(5), 33, 6, flips=0.3, data=REPLACED), {}),
+    "polynet, sample in passes": (case(pl.PolyNet(2), 9, 6, flips=0.3, data={"sample": 7}), {}),
+    "polynet, short last batches": (case(pl.PolyNet(2), 9, 6, data={"sample": 40, "short_last": True}), {}),
+    "warp: sample with replacement": (case(pl.MLP(10), 20, 40, flips=0.3, data=REPLACED), {}),
+    "warp: sample in passes": (case(pl.MLP(10), 31, 32, flips=0.3, data={"sample": 1000}), {}),
+    "warp: sample in passes, batch 5": (case(pl.MLP(5), 9, 5, data={"sample": 12}), {}),
+    "warp: sample of a batch": (case(pl.MLP(5), 9, 40, data={"sample": 40}), {}),
+    "warp: sample of one": (case(pl.MLP(5), 9, 1, data={"sample": 1}), {}),
+    "warp: short last batches": (case(pl.MLP(5, "gelu"), 9, 16, "square", momentum=0.5,
+                                      data={"sample": 50, "short_last": True}), {}),
+    "warp: one short batch": (case(pl.MLP(5), 9, 40, data={"sample": 20, "short_last": True}), {}),
+    "team: sample in passes": (case(pl.MLP(20), 9, 32, data={"sample": 70}), {"tiles": 1}),
+}
 CASES: dict[str, Case] = {
     "lane: one input": (case(pl.MLP(1), 1, 1), {}),
     "lane: 31 inputs, batch 1": (case(pl.MLP(10), 31, 1), {}),
@@ -73,6 +115,8 @@ CASES: dict[str, Case] = {
     "warp: oscillating, batch 8": (case(pl.MLP(10, "oscillating:3"), 12, 8, lr=0.01), {"kernel": "tiles"}),
     "warp: no biases, everything": (case(pl.MLP(10, bias=False), 32, 20, **EVERYTHING), {}),
     "warp: everything": (case(pl.MLP(10), 20, 20, **EVERYTHING), {}),
+    **OPTIMISED,
+    **FINITE,
     "team: three, 64 inputs": (case(pl.MLP(40, "infinite-zigzag:2"), 64, 32, "hinge:0.3"), {"tiles": 1}),
     "team: two, width 100": (case(pl.MLP(100), 30, 32), {}),
     "team: more warps than have room": (case(pl.MLP(520), 5, 16), {}),
@@ -116,10 +160,10 @@ def assert_follows_oracle(name: str, where: Any) -> None:
         assert abs(outcomes.records.loss[i] - loss) < 1e-5 * max(1, abs(loss))
 
 
-def plan_of(setup: pl.Setup, tuning: dict[str, Any]) -> Plan:
+def plan_of(setup: pl.Setup, tuning: dict[str, Any], chip: Chip = H200) -> Plan:
     """The plan that :func:`assert_follows_oracle` will need."""
     program = replace(setup, protocol=NEVER).program
-    return plan(program, Configuration.of(program), **tuning)
+    return plan(program, Configuration.of(program), chip, **tuning)
 
 
 def main() -> None:
@@ -127,7 +171,7 @@ def main() -> None:
     assert gpu is not None, "no GPU, or no CuPy"
     names, failed = sys.argv[1:] or list(CASES), 0
     with ThreadPoolExecutor() as threads:  # compiling takes seconds, most of the time
-        list(threads.map(lambda name: gpu.kernels(plan_of(*CASES[name])), names))
+        list(threads.map(lambda name: gpu.kernels(plan_of(*CASES[name], gpu.chip)), names))
     for name in names:
         try:
             assert_follows_oracle(name, gpu)

@@ -264,6 +264,8 @@ inline int min(int a, int b) { return a < b ? a : b; }
 inline int max(int a, int b) { return a > b ? a : b; }
 inline float max_nan(float a, float b) { return a != a || a > b ? a : b; }
 inline float min_nan(float a, float b) { return a != a || a < b ? a : b; }
+inline float approximate_root(float x) { return std::sqrt(x); }
+inline float approximate_quotient(float x, float y) { return x / y; }
 inline float sinpif(float x) { return float(std::sin(M_PI * std::fmod(double(x), 2.0))); }
 inline float cospif(float x) { return float(std::cos(M_PI * std::fmod(double(x), 2.0))); }
 

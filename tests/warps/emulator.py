@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from paritylab.engines.warps.device import Kernels
+from paritylab.engines.warps.plan import H200
 
 HERE = Path(__file__).parent
 GUARD = 64  # bytes before and after every array
@@ -69,6 +70,7 @@ class Emulator:
     """The Device; it compiles into ``folder`` and claims to run ``blocks`` blocks at once."""
 
     name = "emulated GPU"
+    chip = H200
 
     def __init__(self, folder: Path, blocks: int = 2) -> None:
         self.blocks = blocks

@@ -18,11 +18,11 @@ from paritylab.cli.parser import Parser
 from paritylab.errors import InvalidInput
 
 GROUPS = {
-    "measure and look": ("measure", "curves", "compare", "results", "status"),
+    "measure and look": ("measure", "versus", "curves", "networks", "zoo", "compare", "results", "figure", "status"),
     "claims": ("claims", "reproduce", "verify", "export"),
     "theory instruments": ("alignment", "fourier", "flow", "search"),
     "site": ("report", "serve"),
-    "store and other machines": ("merge", "compact", "work"),
+    "store and machines": ("doctor", "merge", "compact", "work"),
 }
 """The commands, as the table of contents has them; papers add their own."""
 

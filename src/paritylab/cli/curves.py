@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def run(options: argparse.Namespace) -> None:
         found = curves(setup, options.steps, options.every, range(options.runs), seed=options.seed, engine=engine,
                        threads=options.threads, weights=options.weights, train=options.train,
                        progress=False if options.json else None)
-    files = write(found, options.out, setup.id)
+    files = write(found, options.out, setup)
     times = first_times(found)
     if options.json:
         print_json({"setup_id": setup.id, "engine": engine, "seed": options.seed, "steps": options.steps,
@@ -103,11 +104,12 @@ def print_table(times: list[dict[str, Any]]) -> None:
                       for name, value in row.items()))
 
 
-def write(curves: Any, out: Path, name: str) -> list[Path]:
-    """Data with one row for each run and point, the weights if there are any, and a figure."""
+def write(curves: Any, out: Path, setup: Any) -> list[Path]:
+    """Data with one row for each run and point, the weights if there are any, the Setup, and a figure."""
     from paritylab import plots
     from paritylab.storage.files import write_atomically
 
+    name = setup.id
     frames = {f"curves-{name}": tidy(curves)}
     if curves.weights is not None:
         frames[f"weights-{name}"] = tidy_weights(curves)
@@ -122,7 +124,8 @@ def write(curves: Any, out: Path, name: str) -> list[Path]:
         for suffix, content in contents.items():
             written.append(out / f"{stem}.{suffix}")
             write_atomically(written[-1], content)
-    return written + plots.save(figure(curves), out / f"curves-{name}")
+    made = {"setup_id": name, "setup": json.loads(setup.to_json())}
+    return written + plots.save(figure(curves), out / f"curves-{name}", made)
 
 
 def tidy(curves: Any) -> Any:

@@ -29,14 +29,7 @@ def add(commands: Any) -> None:
     protocol.add_argument("--race", action="store_true",
                           help="train each learning rate only until the best 10th percentile is certain")
     add_seed(protocol)
-    protocol.add_argument("--max-steps", type=count, default=100_000, help="steps after which a run is censored")
-    protocol.add_argument("--eval-every", type=count, default=10, help="steps between checks")
-    protocol.add_argument("--eval-size", type=count, default=8192, help="inputs per check")
-    protocol.add_argument("--threshold", type=float, default=1.0, help="accuracy that counts as solved")
-    protocol.add_argument("--consecutive", type=count, default=1, help="checks in a row that must reach it")
-    protocol.add_argument("--fresh", action="store_true", help="new evaluation inputs for every check")
-    protocol.add_argument("--within", type=float, help="an output is right if it is at most so far from its label"
-                          " (if it has its sign unless said)")
+    add_protocol(protocol)
     engine = add_engine(parser)
     add_crew(engine)
     engine.add_argument("--figure", action="store_true", help="write the survival curves under --out")
@@ -71,6 +64,18 @@ def add_problem_and_learner(parser: Parser, several: bool = True) -> None:
                          " (1 - decay) theta; coupled unless said, decoupled of adamw and lion")
     learner.add_argument("--gradient-noise", type=float, default=0.0, help="standard deviation added to gradients")
     learner.add_argument("--batch", type=count, default=32, help="batch size")
+
+
+def add_protocol(protocol: Any) -> None:
+    """The options that say how a run is judged."""
+    protocol.add_argument("--max-steps", type=count, default=100_000, help="steps after which a run is censored")
+    protocol.add_argument("--eval-every", type=count, default=10, help="steps between checks")
+    protocol.add_argument("--eval-size", type=count, default=8192, help="inputs per check")
+    protocol.add_argument("--threshold", type=float, default=1.0, help="accuracy that counts as solved")
+    protocol.add_argument("--consecutive", type=count, default=1, help="checks in a row that must reach it")
+    protocol.add_argument("--fresh", action="store_true", help="new evaluation inputs for every check")
+    protocol.add_argument("--within", type=float, help="an output is right if it is at most so far from its label"
+                          " (if it has its sign unless said)")
 
 
 def add_engine(parser: Parser) -> Any:

@@ -14,9 +14,9 @@ def add(commands: Any) -> None:
     parser: Parser = commands.add_parser(
         "merge",
         help="bring records made on other machines into the store",
-        description="Adds the records, curves and counts of other --out folders, stores, folders that 'paritylab"
-        " work' wrote, or files that the page 'Play' wrote to those under --out. Records that contradict those already"
-        " there are reported and left out; the exit status is then 2.",
+        description="Adds the records, curves, counts and kept networks of other --out folders, stores, folders that"
+        " 'paritylab work' wrote, or files that the page 'Play' wrote to those under --out. Records that contradict"
+        " those already there are reported and left out; the exit status is then 2.",
     )
     parser.add_argument("sources", type=Path, nargs="+", metavar="SOURCE",
                         help="folders with records, or files of the page 'Play'")
@@ -34,6 +34,7 @@ def run(options: argparse.Namespace) -> None:
         print_json(done.to_dict() | {"store": str(options.out / "store")})
     else:
         more = f"{done.curves} training curves, {done.counts} counts"
+        more += f", {done.networks} files of networks" if done.networks else ""
         new = f"{done.added} new records ({done.known} known before), {more}"
         print(f"{new}: {options.out}")
     if done.conflicts:

@@ -11,8 +11,8 @@ from paritylab.cli.parser import Parser
 HEAD = """# Commands
 
 Made by `make docs` from the parser itself. Every command but `work` takes `--out DIR` (where results are kept; `out`
-unless said), `--json` (one JSON object and nothing else) and `--papers DIR` (a folder with papers that need not be
-installed); they are not repeated below."""
+unless said; of `figure`, `--out FILE` is the figure), `--json` (one JSON object and nothing else) and `--papers DIR` (a
+folder with papers that need not be installed); they are not repeated below."""
 COMMON = ("help", "out", "json", "papers")
 
 

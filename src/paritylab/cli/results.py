@@ -30,13 +30,7 @@ def add(commands: Any) -> None:
         " statistics (runs, solved, median, median_low, ...). Runs that stopped with a stage of a race count as"
         " censored there.",
     )
-    parser.add_argument("--where", default="", metavar="CONDITION",
-                        help="only what this holds of, such as 'n == 30 and lr >= 0.1'")
-    parser.add_argument("--setup", default="", metavar="ID", help="only this Setup (the beginning of its id is enough)")
-    parser.add_argument("--n", type=count, help="only problems with this many inputs")
-    parser.add_argument("--k", type=count, help="only supports of this size")
-    parser.add_argument("--engine", help="only this engine's records")
-    parser.add_argument("--seed", type=count, help="only this seed")
+    add_filters(parser)
     parser.add_argument("--group", nargs="+", default=[], metavar="NAME",
                         help="pool the runs of Setups with equal values of these parameters")
     parser.add_argument("--pivot", metavar="NAME", help="the values of this parameter side by side; of --value")
@@ -53,16 +47,32 @@ def add(commands: Any) -> None:
     add_common(parser, run)
 
 
-def run(options: argparse.Namespace) -> None:
+def add_filters(parser: Any) -> None:
+    """What commands take that ask the store."""
+    parser.add_argument("--where", default="", metavar="CONDITION",
+                        help="only what this holds of, such as 'n == 30 and lr >= 0.1'")
+    parser.add_argument("--setup", default="", metavar="ID", help="only this Setup (the beginning of its id is enough)")
+    parser.add_argument("--n", type=count, help="only problems with this many inputs")
+    parser.add_argument("--k", type=count, help="only supports of this size")
+    parser.add_argument("--engine", help="only this engine's records")
+    parser.add_argument("--seed", type=count, help="only this seed")
+
+
+def the_store(out: Path) -> Store:
+    """The store under a folder."""
     from paritylab.storage.store import Store
 
+    root = out / "store"
+    if not root.exists():
+        raise InvalidInput(f"there is no store at {root}; 'paritylab measure --out {out}' makes one")
+    return Store(root)
+
+
+def run(options: argparse.Namespace) -> None:
     require(not (options.json and options.csv), "--json and --csv exclude each other")
     require(not (options.records and (options.group or options.pivot)), "--records are not grouped")
     require(options.limit is None or options.limit >= 0, f"--limit must be at least 0, not {options.limit}")
-    root = options.out / "store"
-    if not root.exists():
-        raise InvalidInput(f"there is no store at {root}; 'paritylab measure --out {options.out}' makes one")
-    store = Store(root)
+    store = the_store(options.out)
     table = records(store, options) if options.records else asked(store, options)
     table = finite(table) if options.parquet is None else table
     if options.columns:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -25,6 +25,7 @@ from paritylab.memory import TooLarge
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import Records
 
+Keep = Callable[[int, Outcomes], object]
 AT_ONCE = 16
 """Programs that are trained side by side on a GPU."""
 
@@ -93,17 +94,24 @@ def train(
     engine: str = "auto",
     threads: int | None = None,
     slots: int | None = None,
+    keep: Keep | None = None,
 ) -> Iterator[list[tuple[int, Records]]]:
     """Train all runs of jobs that share one program; yields, a few times a second, what has ended since.
 
-    Each item is a list of (job number, Records). Closing the iterator ends the training.
+    Each item is a list of (job number, Records). Closing the iterator ends the training. ``keep`` is told of each job
+    number the Outcomes too, with final params, before they are yielded.
     """
     queue = Queue(jobs)
     if len(queue) == 0:
         return
-    pool = make_pool(queue, choose(jobs[0].setup, engine), threads, slots)
+    options = {} if keep is None else {"keep_params": True}
+    pool = make_pool(queue, choose(jobs[0].setup, engine), threads, slots, **options)
     for outcomes in loop.train(queue, pool):
-        yield queue.split(outcomes)
+        parts = queue.split(outcomes)
+        if keep is not None:
+            for i, part in parts:
+                keep(i, part)
+        yield [(i, part.records) for i, part in parts]
 
 
 def together(jobs: Sequence[Job]) -> list[list[int]]:
@@ -116,18 +124,18 @@ def together(jobs: Sequence[Job]) -> list[list[int]]:
 
 
 def attempt(
-    jobs: Sequence[Job], engine: str = "auto", threads: int | None = None
+    jobs: Sequence[Job], engine: str = "auto", threads: int | None = None, keep: Keep | None = None
 ) -> Iterator[Sequence[tuple[int, Records | CellFailed]]]:
     """As :func:`train`; if the jobs cannot be trained, each has that as its last item, in place of an exception.
 
-    With an engine that trains programs side by side the jobs may be of several.
+    With an engine that trains programs side by side the jobs may be of several, and ``keep`` is called in threads.
     """
     if engine != AUTO and named(engine).side_by_side and len(groups := together(jobs)) > 1:
-        yield from _side_by_side(jobs, groups, engine)
+        yield from _side_by_side(jobs, groups, engine, keep)
         return
     setup = jobs[0].setup
     try:
-        yield from train(jobs, engine, threads)
+        yield from train(jobs, engine, threads) if keep is None else train(jobs, engine, threads, keep=keep)
     except Exception as error:
         if isinstance(error, TooLarge):
             why = str(error)
@@ -142,15 +150,19 @@ def attempt(
 
 
 def _side_by_side(
-    jobs: Sequence[Job], groups: Sequence[list[int]], engine: str
+    jobs: Sequence[Job], groups: Sequence[list[int]], engine: str, keep: Keep | None
 ) -> Iterator[Sequence[tuple[int, Records | CellFailed]]]:
     """Train programs in threads, several at a time: a small one leaves most of a GPU idle, and compiling takes long."""
     found: queue.SimpleQueue[Any] = queue.SimpleQueue()
     stopped = threading.Event()
 
     def work(group: list[int]) -> None:
+        def keep_mine(i: int, part: Outcomes) -> None:
+            assert keep is not None
+            keep(group[i], part)
+
         try:
-            for ended in attempt([jobs[i] for i in group], engine):
+            for ended in attempt([jobs[i] for i in group], engine, keep=keep_mine if keep else None):
                 found.put([(group[i], records) for i, records in ended])
                 if stopped.is_set():
                     return
@@ -176,11 +188,20 @@ def _side_by_side(
             threads.shutdown(cancel_futures=True)
 
 
-def final_params(jobs: Sequence[Job], engine: str = "auto", **options: Any) -> tuple[Records, Any]:
-    """Train all runs and return their Records and final params, in order of jobs and runs."""
+def final_params(
+    jobs: Sequence[Job], engine: str = "auto", show: Callable[[int], object] = lambda steps: None, **options: Any
+) -> tuple[Records, Any]:
+    """Train all runs and return their Records and final params, in order of jobs and runs.
+
+    ``show`` is told, a few times a second, the updates done so far.
+    """
     queue = Queue(jobs)
     pool = make_pool(queue, choose(jobs[0].setup, engine), keep_params=True, **options)
-    parts: list[Outcomes] = [part for part in loop.train(queue, pool) if len(part.records)]
+    parts: list[Outcomes] = []
+    for part in loop.train(queue, pool):
+        show(pool.model_steps)
+        if len(part.records):
+            parts.append(part)
     records = Records.concatenate([part.records for part in parts])
     order = records.run.argsort()
     params = jax.tree.map(lambda *leaves: np.concatenate(leaves)[order], *(p.params for p in parts))

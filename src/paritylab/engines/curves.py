@@ -9,6 +9,7 @@ from typing import Any, TypedDict, Unpack
 import jax
 import numpy as np
 
+from paritylab.callbacks import Callback, heard
 from paritylab.engines import loop
 from paritylab.engines.checkpoints import Checkpoint
 from paritylab.engines.jax_engine import JaxEngine
@@ -86,6 +87,7 @@ def curves(
     metrics: Mapping[str, Metric] | None = None,
     checkpoint: bool = False,
     start: Checkpoint | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> Curves:
     """Loss and accuracy of runs at chosen steps; runs go on when solved.
 
@@ -108,6 +110,7 @@ def curves(
             labels of the run's evaluation sample, returns an array that is recorded at each point.
         checkpoint: whether to keep, on ``jax``, all that runs need to go on after the last point.
         start: a checkpoint to go on from, in place of the start; what this Setup says holds from there on.
+        callbacks: those who are told of the points, such as ``[pl.callbacks.TensorBoard("logs")]``.
 
     >>> from paritylab.setups.problems import Parity
     >>> curves(Setup(Parity(n=8, k=2)), steps=20, every=10).steps
@@ -118,10 +121,18 @@ def curves(
     >>> curves(Setup(Parity(n=8, k=2)), steps=[1, 3, 10], metrics=size).metrics["size"].shape
     (1, 3)
     """
-    return curves_each(
-        [setup], steps, every, runs, seed=seed, engine=engine, threads=threads, weights=weights, train=train,
-        progress=progress, stop=stop, loss=loss, metrics=metrics, checkpoint=checkpoint, start=start,
-    )[0]
+    with heard(callbacks, [setup], how_many(runs, start)) as listeners:
+        (found,) = curves_each(
+            [setup], steps, every, runs, seed=seed, engine=engine, threads=threads, weights=weights, train=train,
+            progress=progress, stop=stop, loss=loss, metrics=metrics, checkpoint=checkpoint, start=start,
+        )
+        listeners.tell_curves(setup, found)
+    return found
+
+
+def how_many(runs: Sequence[int] | None, start: Checkpoint | None) -> int:
+    """Runs are recorded."""
+    return len(runs) if runs is not None else 1 if start is None else len(start.runs)
 
 
 class Options(TypedDict, total=False):
@@ -138,6 +149,12 @@ class Options(TypedDict, total=False):
     metrics: Mapping[str, Metric] | None
     checkpoint: bool
     start: Checkpoint | None
+
+
+class ToldOptions(Options, total=False):
+    """The same with those who are told."""
+
+    callbacks: Sequence[Callback]
 
 
 @moment()

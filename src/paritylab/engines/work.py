@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import jax
 import numpy as np
 
 from paritylab import rng
@@ -16,11 +17,12 @@ from paritylab.storage.records import Records
 
 @dataclass(frozen=True)
 class Job:
-    """Some Runs, by number, of one Setup and seed."""
+    """Some Runs, by number, of one Setup and seed; each has the Setup's step limit unless it has one of its own."""
 
     setup: Setup
     seed: int
     runs: np.ndarray
+    limits: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "setup", self.setup.now())  # what is trained are the functions as they are now
@@ -65,8 +67,10 @@ class Queue:
             "lr": np.array([s.learner.optimiser.lr for s in setups], np.float32),
             "noise": np.array([s.learner.optimiser.noise for s in setups], np.float32),
             "flip": np.array([s.problem.flip for s in setups], np.uint32),
-            "max_steps": np.array([s.protocol.max_steps for s in setups], np.int64),
         }
+        limits = [np.full(len(job.runs), job.setup.protocol.max_steps) if job.limits is None else job.limits
+                  for job in jobs]
+        self._max_steps = np.concatenate([np.asarray(each, np.int64) for each in limits])
         self._seed = np.array([job.seed for job in jobs], np.int64)
 
     def __len__(self) -> int:
@@ -80,13 +84,17 @@ class Queue:
         mask = np.zeros((len(tags), self.jobs[0].setup.problem.words), np.uint32)
         for i in np.unique(job):
             mask[job == i] = self.jobs[i].setup.problem.masks(key[job == i])
-        return Rows(tag=tags, key=key, mask=mask, **{name: values[job] for name, values in self._per_job.items()})
+        carried = {name: values[job] for name, values in self._per_job.items()}
+        return Rows(tag=tags, key=key, mask=mask, max_steps=self._max_steps[tags], **carried)
 
     def named(self, records: Records) -> Records:
         """Records with run numbers in place of tags."""
         return replace(records, run=self._run[records.run])
 
-    def split(self, outcomes: Outcomes) -> list[tuple[int, Records]]:
-        """Outcomes as (job number, Records with run numbers), one item for each job that has any."""
+    def split(self, outcomes: Outcomes) -> list[tuple[int, Outcomes]]:
+        """Outcomes as (job number, Outcomes with run numbers), one item for each job that has any."""
         job = self._job[outcomes.records.run]
-        return [(int(i), self.named(outcomes.records.take(job == i))) for i in np.flatnonzero(np.bincount(job))]
+        parts = [(int(i), job == i) for i in np.flatnonzero(np.bincount(job))]
+        return [(i, Outcomes(self.named(outcomes.records.take(mine)),
+                             jax.tree.map(lambda leaf, mine=mine: np.asarray(leaf)[mine], outcomes.params)))
+                for i, mine in parts]

@@ -17,6 +17,7 @@ from paritylab.errors import InvalidInput, require, unknown
 from paritylab.measures import background
 from paritylab.measures.coefficients import first_order, lattice_spacing, sums, tolerance
 from paritylab.measures.fourier import Gradient
+from paritylab.measures.precision import double
 from paritylab.measures.product import chances, masses
 from paritylab.measures.targets import Target, target
 from paritylab.setups.networks import MLP, Neuron, activations
@@ -207,15 +208,10 @@ def _slope(given: ActivationLike) -> background.Function | None:
 
 
 def _double(function: Callable[[Any], Any]) -> background.Function:
-    import jax
-    import jax.experimental
     import jax.numpy as jnp
 
-    experimental: Any = jax.experimental
-    double = jax.enable_x64 if hasattr(jax, "enable_x64") else experimental.enable_x64  # where it was before JAX 0.8
-
     def of(z: Floats) -> Floats:
-        with double(True):
+        with double():
             return np.asarray(function(jnp.asarray(z, jnp.float64)), np.float64)
 
     return of

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import jax
 
+from paritylab.engines.work import Job
+from paritylab.progress import duration
 from paritylab.setups.networks import MLP, Neuron, PolyNet
 from paritylab.setups.setup import Setup
 
 RATE = 3e10
 """FLOP/s of two cores over a whole trial, checks and small networks included: for estimates only."""
+LONG_SECONDS = 60.0
 
 
 def step_flops(setup: Setup) -> float:
@@ -32,3 +36,13 @@ def step_flops(setup: Setup) -> float:
         return float(batch * 4 * n * (network.degree if isinstance(network, PolyNet) else 1))
     weights = sum(leaf.size for leaf in jax.tree.leaves(jax.eval_shape(setup.params, jax.random.key(0))))
     return float(6 * weights * batch)
+
+
+def estimate(jobs: Sequence[Job]) -> str:
+    """What training may take, if it may take long."""
+    updates = [len(job.runs) * job.setup.protocol.max_steps for job in jobs]
+    flops = sum(count * step_flops(job.setup) for count, job in zip(updates, jobs, strict=True))
+    if flops < LONG_SECONDS * RATE:
+        return ""
+    return (f"at most {sum(updates):.1e} updates, {flops:.1e} FLOP: {duration(flops / RATE)} on two cores if no run is"
+            " solved before its step limit; interrupted, the same command goes on")

@@ -20,9 +20,10 @@ from paritylab.progress import Bar
 from paritylab.running import downloads
 from paritylab.running.offload import read_records
 from paritylab.storage.blocks import Origin
-from paritylab.storage.kept import load_arrays, recall, save_arrays
+from paritylab.storage.kept import NETWORKS, load_arrays, recall, save_arrays
 from paritylab.storage.records import COLUMNS, Records
 from paritylab.storage.store import Series, Store, StoreConflict
+from paritylab.trained import kept
 
 BATCH, SETUPS = 2**20, 10_000
 """Records and Setups that are added at a time, in one block."""
@@ -42,10 +43,11 @@ class Merged:
     known: int = 0
     curves: int = 0
     counts: int = 0
+    networks: int = 0
     conflicts: list[dict[str, Any]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("added", "known", "curves", "counts", "conflicts")}
+        return {name: getattr(self, name) for name in ("added", "known", "curves", "counts", "networks", "conflicts")}
 
 
 def merge(out: Path, sources: list[Path], progress: bool | None = None) -> Merged:
@@ -66,6 +68,7 @@ def merge(out: Path, sources: list[Path], progress: bool | None = None) -> Merge
     for source in filter(Path.is_dir, sources):
         for root in _stores(source):
             _add_store(store, Store(root), source, done)
+            done.networks += kept.merge(root / NETWORKS, store.root / NETWORKS)
         files = _files(source)
         with Bar(f"merging {source}", len(files), progress) as bar:
             waiting: list[Theirs] = []

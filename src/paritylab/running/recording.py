@@ -10,8 +10,9 @@ from typing import Any, Unpack
 import jax
 import numpy as np
 
+from paritylab.callbacks import heard
 from paritylab.engines import curves as engine_curves
-from paritylab.engines.curves import Curves, Options
+from paritylab.engines.curves import Curves, Options, ToldOptions, how_many
 from paritylab.engines.jax_engine import JaxEngine
 from paritylab.engines.recorder import Recording
 from paritylab.functions import fingerprints
@@ -27,20 +28,24 @@ def curves(
     steps: int | Sequence[int],
     every: int | None = None,
     runs: Sequence[int] | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[ToldOptions],
 ) -> Curves:
     crew = crews.current()
     if crew is None:
         return engine_curves.curves(setup, steps, every, runs, **options)
+    callbacks = options.pop("callbacks", ())
     parts = _parts(setup, runs, crew.size, options)
     sent: dict[str, Any] = dict(options) | {"progress": False, "threads": options.get("threads") or 1}
     calls = [(crews.portable(setup.now()), steps, every, part, sent) for part in parts]
-    with Bar("recording", len(parts), options.get("progress")) as bar:
-        made: dict[int, Curves] = {}
-        for place, found in crews.each(_recorded, calls):
-            made[place] = found
-            bar.show(len(made))
-    return _joined([made[place] for place in range(len(parts))])
+    with heard(callbacks, [setup], how_many(runs, options.get("start"))) as listeners:
+        with Bar("recording", len(parts), options.get("progress")) as bar:
+            made: dict[int, Curves] = {}
+            for place, found in crews.each(_recorded, calls):
+                made[place] = found
+                bar.show(len(made))
+        joined = _joined([made[place] for place in range(len(parts))])
+        listeners.tell_curves(setup, joined)
+    return joined
 
 
 def _parts(

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from paritylab.running.sweeps import Result
+    from paritylab.storage.gathered import Gathered
 
 
 class Results(list["Result"]):
@@ -26,8 +27,24 @@ class Results(list["Result"]):
         import polars as pl
 
         from paritylab.statistics.tables import summaries
+        from paritylab.storage.gathered import KEY, RECORD, Gathered
+
+        found = self.samples()
+        about = found.series.drop(*KEY, "count")
+        if records:
+            about = about.rename({name: f"learner_{name}" for name in about.columns if name in RECORD})
+            whose = Gathered(about.hstack(found.series.select(*KEY, "count")), found.records)
+            return whose.rows("setup_id", *about.columns, "engine", "seed")
+        full = found.series["count"].to_numpy() > 0
+        table = summaries(Gathered(found.series.select(*KEY, "count").filter(full), found.records))
+        return about.filter(full).select(table["setup_id"], pl.all()).hstack(table.drop("setup_id"))
+
+    def samples(self) -> Gathered:
+        """All Records, Result after Result, with the Setup's parameters beside the key of each: what figures take."""
+        import polars as pl
+
         from paritylab.storage.catalogue import column
-        from paritylab.storage.gathered import KEY, RECORD, Gathered, to_frame
+        from paritylab.storage.gathered import KEY, Gathered, to_frame
         from paritylab.storage.records import Records
 
         keys = [(result.setup.id, result.engine, result.seed, len(result.records)) for result in self]
@@ -36,10 +53,4 @@ class Results(list["Result"]):
         names = parameters.ordered(dict.fromkeys(name for row in rows for name in row))
         about = pl.DataFrame([column([row.get(name) for row in rows], name) for name in names])
         every = to_frame(Records.concatenate([result.records for result in self]))
-        if records:
-            about = about.rename({name: f"learner_{name}" for name in about.columns if name in RECORD})
-            whose = Gathered(series.select("setup_id").hstack(about).hstack(series.drop("setup_id")), every)
-            return whose.rows("setup_id", *about.columns, "engine", "seed")
-        full = series["count"].to_numpy() > 0
-        table = summaries(Gathered(series.filter(full), every))
-        return about.filter(full).select(table["setup_id"], pl.all()).hstack(table.drop("setup_id"))
+        return Gathered(series.select("setup_id").hstack(about).hstack(series.drop("setup_id")), every)

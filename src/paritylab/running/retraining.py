@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from paritylab import engines, provenance, statistics
-from paritylab.engines import starts
+from paritylab import engines, statistics
+from paritylab.engines import promises
 from paritylab.errors import CellFailed, InvalidInput
 from paritylab.setups.setup import Setup
 from paritylab.storage.blocks import Origin
@@ -43,34 +43,12 @@ class Lot:
     @functools.cached_property
     def engine(self) -> str:
         """The engine of this machine that has this label, if it can train the Setup; ``auto`` otherwise."""
-        for name, each in engines.registered().items():
-            if each.label() == self.label and each.absence() is None and each.refusal(self.setup) is None:
-                return name
-        return engines.AUTO
+        return promises.labelled(self.label, self.setup) or engines.AUTO
 
     @property
     def exact(self) -> bool:
         """Whether the same records are promised here."""
-        here = provenance.origin()
-        alike = all(self.origin.get(name) == here[name] for name in ("hardware", "processor", "libraries"))
-        if self.engine == "lanes":
-            vectors = _vectors() and "baseline" not in self.origin.get("build", "")
-            return alike or (vectors and _kernel_alone(self.setup))
-        if self.engine == "jax":
-            return self.label == "jax" and alike
-        return self.engine == "warps" and bool(self.origin) and self.origin.get("build") == provenance.build(self.label)
-
-
-def _vectors() -> bool:
-    """Whether the kernel has one of the instruction sets that agree."""
-    kernel = provenance.kernel()
-    return kernel is not None and kernel.supported_isas()[0] != "baseline"
-
-
-def _kernel_alone(setup: Setup) -> bool:
-    """Whether nothing that JAX computes is a part of training."""
-    learner, problem = setup.learner, setup.problem
-    return starts.can_draw(learner.network, learner.init, problem.n) and learner.optimiser.schedule.constant
+        return promises.exact(self.engine, self.label, self.setup, self.origin)
 
 
 class Compared(NamedTuple):

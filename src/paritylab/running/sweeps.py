@@ -6,98 +6,35 @@ import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from paritylab import engines, statistics
+from paritylab import engines
+from paritylab.callbacks import Callback, Heard, heard
 from paritylab.errors import CellFailed, InvalidInput, require, whole
 from paritylab.functions import fingerprints
 from paritylab.memory import Part, require_room
-from paritylab.progress import Bar, duration
+from paritylab.progress import Bar
 from paritylab.running import crews
-from paritylab.running.cost import RATE, step_flops
+from paritylab.running.cost import estimate
 from paritylab.running.interfaces import RecordStore, Trainer, check_store
+from paritylab.running.result import Result as Result
 from paritylab.running.results import Results
 from paritylab.setups.problems import AnyProblem
 from paritylab.setups.setup import Learner, Protocol, Setup
+from paritylab.storage.kept import NETWORKS
 from paritylab.storage.records import SOLVED, Records
 from paritylab.storage.status import Announcement
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from polars import DataFrame
+from paritylab.trained import regenerating
+from paritylab.trained.kept import Keeper, KeptNetworks
 
 FLUSH_SECONDS = 2.0
 FLUSH_RECORDS = 100_000
 FLUSHES = 64
 """After so many the store is compacted: it never has many more blocks."""
-LONG_SECONDS = 60.0
 RUN_BYTES = 265
 """What a run takes at the peak of a sweep; 82 of them are its Record, and stay (docs/explanation/reliability.md)."""
-
-
-@dataclass(frozen=True, repr=False)
-class Result:
-    """The Records of some runs of one Setup, and what they say."""
-
-    setup: Setup
-    engine: str
-    seed: int
-    records: Records
-    seconds: float
-    """Wall time of the sweep that completed these records; what came from the store cost nothing."""
-    reused: int = 0
-    """How many of the records came from the store."""
-    failure: str | None = None
-    """Why there are not all the records asked for, where a user's function failed or memory did not suffice."""
-
-    @property
-    def summary(self) -> statistics.Summary:
-        return statistics.summary(self.records)
-
-    @property
-    def model_steps(self) -> int:
-        """Updates that went into these records."""
-        return int(self.records.steps.sum())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain JSON values."""
-        return {
-            "setup_id": self.setup.id,
-            "engine": self.engine,
-            "seed": self.seed,
-            "lr": self.setup.learner.optimiser.lr,
-            **self.summary.to_dict(),
-            "seconds": round(self.seconds, 3),
-            "model_steps": self.model_steps,
-        }
-
-    def __str__(self) -> str:
-        return str(self.summary)
-
-    def __repr__(self) -> str:
-        about = f"{self.setup.id}, {self.engine}, seed {self.seed}"
-        return f"<{type(self).__name__} {about}: {str(self.summary).splitlines()[0]}>"
-
-    def _repr_html_(self) -> str:
-        """For notebooks: what was measured, what came of it, and the survival curve."""
-        from paritylab.running.shown import html
-
-        return html(self)
-
-    def to_frame(self) -> DataFrame:
-        """The Records as a Polars frame, one row for each run; ``t_c`` is null where a run was not solved."""
-        from paritylab.storage.gathered import to_frame
-
-        return to_frame(self.records)
-
-    def plot(self) -> Figure:
-        """The survival curve: the fraction of runs not solved yet, against steps."""
-        from paritylab import plots
-
-        problem = self.setup.problem
-        return plots.survival_plot({f"n={problem.n}, k={problem.k}": self.records})
 
 
 @dataclass
@@ -134,6 +71,8 @@ def sweep(
     store: RecordStore | None = None,
     progress: bool | None = None,
     any_engine: bool = False,
+    keep: str | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> Results:
     """Measure several Setups; those with one program (say, a grid of learning rates) train together.
 
@@ -147,6 +86,8 @@ def sweep(
         store: where Records are kept and looked up; None keeps nothing.
         progress: a bar on standard error; by default only on a terminal.
         any_engine: take another engine's records of a Setup where the store holds all runs asked for.
+        keep: ``weights`` keeps the networks at the end of their runs, beside the records, for :meth:`Result.networks`.
+        callbacks: those who are told how it goes on, such as ``[pl.callbacks.TensorBoard("logs")]``.
     """
     wanted = run_numbers(runs, len(setups))
     numbers = np.arange(wanted.start, wanted.stop, wanted.step, dtype=np.int64)
@@ -154,7 +95,11 @@ def sweep(
     require(0 <= seed < 2**32, f"seed must be in 0..2^32-1, not {seed}")
     check_store(store)
     setups = [setup.now() for setup in setups]
-    trainer = crews.trainer()
+    kept, trainer = _keeping(keep, store), crews.trainer()
+    if keep is not None:
+        require(trainer is engines, "keep='weights' is for networks that are trained here, not by a crew")
+        kept.expect(setups, len(numbers))
+        trainer = Keeper(kept)
     chosen = trainer.choices(setups, engine)
     labels = [label for _, label in chosen]
     known = [Records.empty()] * len(setups)
@@ -178,28 +123,30 @@ def sweep(
     root = None if store is None else store.root
     busy = root is not None and any(len(each.job.runs) for each in work)
     told = [_told(each.job, each.label, wanted) for each in work] if busy else []
-    with (
-        Bar(title, sum(len(each.job.runs) for each in work), progress) as bar,
-        Announcement(root, told) as announcement,
-    ):
-        if estimate := _estimate([each.job for each in work if len(each.job.runs)]):
-            bar.announce(estimate)
-        counter = _Counter(bar, announcement)
-        for group in _groups([each.job for each in work], [name for name, _ in chosen], trainer is engines):
-            announcement.train(group)
-            members = {i: work[i] for i in group}
-            _train(members, trainer, chosen[group[0]][0], threads, store, counter)
-    seconds = time.perf_counter() - start
-    if store is not None and any(each.parts for each in work):
-        store.compact()
-    results = Results()
-    for each, have in zip(work, known, strict=True):
-        if each.failure is not None and len(work) > 1:
-            warnings.warn(each.failure, CellFailed, stacklevel=2)
-        records = Records.concatenate([have, *each.parts]).ordered() if each.parts else have  # the store sorts
-        results.append(Result(each.job.setup, each.label, seed, records, seconds, len(have), each.failure))
-    if len(results) == 1 and results[0].failure:
-        raise CellFailed(results[0].failure)
+    left = sum(len(each.job.runs) for each in work)
+    with heard(callbacks, setups, left) as listeners:
+        with Bar(title, left, progress) as bar, Announcement(root, told) as announcement:
+            if said := estimate([each.job for each in work if len(each.job.runs)]):
+                bar.announce(said)
+            counter = _Counter(bar, announcement, listeners)
+            for group in _groups([each.job for each in work], [name for name, _ in chosen], crews.current() is None):
+                announcement.train(group)
+                members = {i: work[i] for i in group}
+                _train(members, trainer, chosen[group[0]][0], threads, store, counter)
+        seconds = time.perf_counter() - start
+        if store is not None and any(each.parts for each in work):
+            store.compact()
+        results = Results()
+        for each, have in zip(work, known, strict=True):
+            if each.failure is not None and len(work) > 1:
+                warnings.warn(each.failure, CellFailed, stacklevel=2)
+            records = Records.concatenate([have, *each.parts]).ordered() if each.parts else have  # the store sorts
+            results.append(Result(each.job.setup, each.label, seed, records, seconds, len(have), each.failure, kept))
+            if keep is not None and len(records):
+                regenerating.complete(results[-1].measured, threads, progress)
+        if len(results) == 1 and results[0].failure:
+            raise CellFailed(results[0].failure)
+        listeners.outcome = results
     return results
 
 
@@ -225,6 +172,8 @@ def measure(
     threads: int | None = None,
     store: RecordStore | None = None,
     progress: bool | None = None,
+    keep: str | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> Result:
     """Train many networks on a problem and report how long they took.
 
@@ -238,6 +187,8 @@ def measure(
         threads: cores for the native engine; all of them unless said.
         store: where Records are kept and looked up; None keeps nothing.
         progress: a bar on standard error; by default only on a terminal.
+        keep: ``weights`` keeps the networks at the end of their runs, beside the records, for :meth:`Result.networks`.
+        callbacks: those who are told how it goes on, such as ``[pl.callbacks.TensorBoard("logs")]``.
 
     >>> from paritylab import Parity, Protocol
     >>> result = measure(Parity(n=8, k=2), protocol=Protocol(eval_size=128), runs=20, engine="jax")
@@ -245,17 +196,14 @@ def measure(
     20
     """
     setup = Setup(problem, learner or Learner(), protocol or Protocol())
-    return sweep([setup], runs, seed=seed, engine=engine, threads=threads, store=store, progress=progress)[0]
+    return sweep([setup], runs, seed=seed, engine=engine, threads=threads, store=store, progress=progress, keep=keep,
+                 callbacks=callbacks)[0]
 
 
-def _estimate(jobs: Sequence[engines.Job]) -> str:
-    """What training may take, if it may take long."""
-    updates = [len(job.runs) * job.setup.protocol.max_steps for job in jobs]
-    flops = sum(count * step_flops(job.setup) for count, job in zip(updates, jobs, strict=True))
-    if flops < LONG_SECONDS * RATE:
-        return ""
-    return (f"at most {sum(updates):.1e} updates, {flops:.1e} FLOP: {duration(flops / RATE)} on two cores if no run is"
-            " solved before its step limit; interrupted, the same command goes on")
+def _keeping(keep: str | None, store: RecordStore | None) -> KeptNetworks:
+    """Where networks are kept: in a folder of the store, or with the Result."""
+    require(keep in (None, "weights"), f"keep must be 'weights' or None, not {keep!r}")
+    return KeptNetworks(None if store is None or store.root is None else store.root / NETWORKS)
 
 
 def _failures(setups: Sequence[Setup], missing: Sequence[np.ndarray]) -> list[str | None]:
@@ -313,16 +261,18 @@ def _groups(jobs: Sequence[engines.Job], chosen: Sequence[str], here: bool) -> I
 
 @dataclass
 class _Counter:
-    """What the bar, and those who look on, are told of a sweep."""
+    """What the bar, those who look on and callbacks are told of a sweep."""
 
     bar: Bar
     announcement: Announcement
+    listeners: Heard
     done: int = 0
     solved: int = 0
     steps: int = 0
     start: float = field(default_factory=time.perf_counter)
 
-    def add(self, position: int, records: Records) -> None:
+    def add(self, position: int, setup: Setup, records: Records) -> None:
+        self.listeners.tell("on_records", setup, records)
         solved = int(np.sum(records.status == SOLVED))
         self.announcement.count(position, len(records), solved)
         self.done += len(records)
@@ -356,7 +306,7 @@ def _train(
             for index, records in ended:
                 work[positions[index]].add(records)
                 if isinstance(records, Records):
-                    counter.add(positions[index], records)
+                    counter.add(positions[index], work[positions[index]].job.setup, records)
                     waiting += len(records)
             now = time.perf_counter()
             counter.show(now)

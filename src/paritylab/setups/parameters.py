@@ -21,8 +21,8 @@ FIELDS = {
                 "target", "scale", "stages", "evaluation", "x", "y", "eval_x", "eval_y"),
     "learner": ("network", "init", "loss", "optimiser", "batch"),
     "protocol": ("max_steps", "eval_every", "eval_size", "threshold", "consecutive", "fresh", "within", "until_loss"),
-    "network": ("width", "activation", "output_bias", "bias", "degree", "d_emb", "d_attn", "heads", "d_mlp", "make",
-                "forward"),
+    "network": ("width", "activation", "output_bias", "bias", "degree", "d_emb", "d_attn", "heads", "d_mlp",
+                "weights", "make", "forward"),
     "optimiser": ("lr", "schedule", "rates", "clip", "weight_decay", "decay_form", "momentum", "nesterov", "b1", "b2",
                   "eps", "alpha", "transformation"),
 }
@@ -42,6 +42,7 @@ LATE: dict[str, dict[str, Any]] = {
     "polynomial": {"short_last": False},
     "leaky-parity": {"short_last": False},
     "mlp": {"bias": True},
+    "graph": {"weights": None},
     "sgd": {"clip": None, "momentum": 0, "nesterov": False},
     "adam": {"clip": None, "weight_decay": 0, "decay_form": "coupled"},
     "rmsprop": {"clip": None, "weight_decay": 0, "decay_form": "coupled"},

@@ -284,6 +284,7 @@ CLASSES: dict[str, type] = {
     "polynet": networks.PolyNet,
     "disjoint-polynet": networks.DisjointPolyNet,
     "transformer": networks.Transformer,
+    "graph": networks.Graph,
     "network": networks.Network,
     "sgd": optimisers.SGD,
     "adam": optimisers.Adam,

@@ -71,11 +71,13 @@ def network_in_words(network: dict[str, Any]) -> str:
 
     >>> network_in_words({"type": "mlp", "width": 10, "activation": "relu", "output_bias": True})
     'mlp 10 relu'
+    >>> network_in_words({"type": "graph", "steps": ["linear:8", "tanh", "linear:1"]})
+    'graph linear:8 > tanh > linear:1'
     """
     words = [network["type"]]
     for name, value in sorted(network.items(), reverse=True):
         if name not in ("type", "output_bias"):
-            words.append("x".join(map(str, value)) if isinstance(value, list) else str(value))
+            words.append(_shown(value) if isinstance(value, list) else str(value))
     return " ".join(words)
 
 
@@ -123,7 +125,8 @@ def _values(values: Sequence[Any]) -> str:
 
 def _shown(value: Any) -> str:
     if isinstance(value, list):
-        return "x".join(map(_shown, value))
+        steps = len(value) > 0 and all(isinstance(each, str) for each in value)
+        return (" > " if steps else "x").join(map(_shown, value))
     if isinstance(value, str) and len(value) > LONGEST and "@" not in value:
         return f"{value[:12]}... {hashlib.sha256(value.encode()).hexdigest()[:8]}"
     return f"{value:g}" if isinstance(value, float) else str(value)

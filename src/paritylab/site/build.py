@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from paritylab import palette
 from paritylab.claims.library import papers
 from paritylab.site import content, documents, formulas, pages, reference
 from paritylab.site.content import Card
@@ -49,7 +50,8 @@ class Site:
             for path in sorted(folder.glob("*.*s*")):
                 if path.suffix in (".js", ".css"):
                     self.files[f"assets/{path.name}"] = path.read_bytes()
-        self.files |= {"assets/math.css": formulas.stylesheet(), "assets/math-license.txt": formulas.licence()}
+        self.files |= {"assets/math.css": formulas.stylesheet(), "assets/math-license.txt": formulas.licence(),
+                       "assets/palette.css": palette.stylesheet().encode()}
 
     def page(self, path: str, template: str, title: str, **values: Any) -> None:
         """Add a page."""

@@ -81,6 +81,16 @@ def survival(records: Records, level: float = 0.95) -> Survival:
     return Survival(steps, unsolved, low, high, np.bincount(given_up, minlength=len(steps)))
 
 
+def still_training(records: Records, steps: ArrayLike) -> NDArray[np.int64]:
+    """How many runs were neither solved, nor diverged, nor given up before each of these steps.
+
+    >>> still_training(Records([0, 1], [0, 1], [10, -1], [10, 20], [1, 0.5], [0, 1]), [5, 10, 15, 30]).tolist()
+    [2, 2, 1, 0]
+    """
+    ends = np.sort(np.where(records.status == SOLVED, records.t_c, records.steps))
+    return len(ends) - np.searchsorted(ends, np.asarray(steps, np.float64), side="left")
+
+
 def horizon_of(*samples: Records) -> int:
     return max((int(records.steps.max()) for records in samples if len(records)), default=0)
 

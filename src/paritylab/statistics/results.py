@@ -14,6 +14,7 @@ from paritylab.errors import require, unknown
 from paritylab.setups import parameters
 from paritylab.setups.words import network_in_words
 from paritylab.statistics.filters import Condition, conditions
+from paritylab.statistics.groups import chosen, pooled, reordered
 from paritylab.statistics.tables import PERCENTILES, summaries
 from paritylab.storage import stages
 from paritylab.storage.gathered import KEY, Gathered, Wanted
@@ -68,12 +69,8 @@ def answer(
         descending: the largest first; what is not there, or not reached, is last in either case.
         limit: so many rows at most.
     """
-    about = setups(store).filter(pl.col("setup_id").str.starts_with(setup))
     statistics = summaries(Gathered.empty(), qs).schema
-    schema = about.schema | statistics
-    texts = [where] if isinstance(where, str) else where
-    both = [each for text in texts if text.strip() for each in conditions(text, schema)]
-    about = _filtered(about, [each for each in both if each.names <= set(about.columns)])
+    about, late = _asked(store, where, setup, statistics)
     for name in group:
         if name not in (names := [*about.columns, *KEY]):
             raise unknown("column to group by", name, names)
@@ -84,7 +81,6 @@ def answer(
         table = summaries(found, qs).join(about, on="setup_id", how="left", maintain_order="left")
         own = parameters.ordered(name for name in about.columns if name not in ("setup_id", "family"))
         table = table.select("setup_id", *own, "engine", "seed", *(name for name in statistics if name not in KEY))
-    late = [each for each in both if not each.names <= set(about.columns)]
     for name in {name for each in late for name in each.names} | set(sort):
         if name not in table.columns:
             raise unknown("column of groups" if group else "column", name, table.columns)
@@ -95,6 +91,41 @@ def answer(
     return table if limit is None else table.head(limit)
 
 
+def _asked(
+    store: Store, where: str | Sequence[str], setup: str, statistics: pl.Schema
+) -> tuple[pl.DataFrame, list[Condition]]:
+    """The Setups that conditions on parameters leave, and the other conditions, which are on statistics."""
+    about = setups(store).filter(pl.col("setup_id").str.starts_with(setup))
+    texts = [where] if isinstance(where, str) else where
+    both = [each for text in texts if text.strip() for each in conditions(text, about.schema | statistics)]
+    about = _filtered(about, [each for each in both if each.names <= set(about.columns)])
+    return about, [each for each in both if not each.names <= set(about.columns)]
+
+
+def samples(
+    store: Store,
+    where: str | Sequence[str] = (),
+    *,
+    setup: str = "",
+    engine: str | None = None,
+    seed: int | None = None,
+) -> Gathered:
+    """The records that :func:`answer` summarises, each series with the parameters of its Setup: what figures take.
+
+    Conditions on statistics are on those of each Setup, engine and seed.
+    """
+    statistics = summaries(Gathered.empty()).schema
+    about, late = _asked(store, where, setup, statistics)
+    found = gathered(store, about, engine, seed)
+    series = found.series.join(about, on="setup_id", how="left", maintain_order="left")
+    found = Gathered(series, found.records)
+    if late:
+        table = summaries(found)
+        held = table.with_row_index("place").filter([each.expression for each in late])["place"].to_numpy()
+        found = chosen(found, np.isin(np.arange(table.height), held))
+    return chosen(found, _longest(found.series))
+
+
 def gathered(store: Store, about: pl.DataFrame, engine: str | None = None, seed: int | None = None) -> Gathered:
     """The records of these Setups, each series completed by what stages of a race left."""
     every = store.parameters().select("setup_id", "family", *(
@@ -103,36 +134,23 @@ def gathered(store: Store, about: pl.DataFrame, engine: str | None = None, seed:
     ids = stages.members(every, about["setup_id"])
     some = None if len(ids) == every.height else frozenset(ids)
     found = stages.completed(store.gather(Wanted(some, None if engine is None else {engine}, seed)), every)
-    chosen = found.series["setup_id"].is_in(about["setup_id"].implode()).to_numpy()
-    if not chosen.all():
-        mask = np.repeat(chosen, found.series["count"].to_numpy())
-        found = Gathered(found.series.filter(chosen), found.records.filter(mask))
+    found = chosen(found, found.series["setup_id"].is_in(about["setup_id"].implode()).to_numpy())
     order = found.series.with_row_index("place").sort(*KEY)["place"].to_numpy()
-    return _ordered(found, order) if (order[1:] < order[:-1]).any() else found
+    return reordered(found, order) if (order[1:] < order[:-1]).any() else found
 
 
-def _ordered(found: Gathered, order: np.ndarray) -> Gathered:
-    """The same series in another order."""
-    counts = found.series["count"].to_numpy()
-    starts = np.cumsum(counts) - counts
-    shift = np.repeat(starts[order] - (np.cumsum(counts[order]) - counts[order]), counts[order])
-    return Gathered(found.series[order], found.records[shift + np.arange(len(shift))])
+def _longest(series: pl.DataFrame) -> np.ndarray:
+    """Of Setups that differ in their step limit alone, the one with the highest counts."""
+    counted = pl.col("max_steps") == pl.col("max_steps").max().over("family", "engine", "seed")
+    return series.select(counted).to_series().to_numpy()
 
 
 def _pooled(found: Gathered, about: pl.DataFrame, group: list[str]) -> Gathered:
     """The runs of series that have these columns in common as one."""
     series = found.series.join(about, on="setup_id", how="left", maintain_order="left")
-    counted = pl.col("max_steps") == pl.col("max_steps").max().over("family", "engine", "seed")
-    chosen = series.select(counted).to_series().to_numpy()
-    mask = np.repeat(chosen, found.series["count"].to_numpy())
-    series, records = series.filter(chosen), found.records.filter(mask)
-    apart = ["engine"] if series["engine"].n_unique() > 1 and "engine" not in group else []
-    names = [*group, *apart]
-    some = Gathered(series.select(*names, "count"), records)
-    order = some.series.with_row_index("place").sort(*names, nulls_last=True, maintain_order=True)["place"].to_numpy()
-    some = _ordered(some, order)
-    groups = some.series.group_by(*names, maintain_order=True).agg(pl.col("count").sum())
-    return Gathered(groups, some.records)
+    found = chosen(Gathered(series, found.records), _longest(series))
+    apart = ["engine"] if found.series["engine"].n_unique() > 1 and "engine" not in group else []
+    return pooled(found, [*group, *apart])
 
 
 def _filtered(table: pl.DataFrame, some: list[Condition]) -> pl.DataFrame:

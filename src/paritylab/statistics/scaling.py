@@ -15,6 +15,7 @@ from paritylab.statistics.percentiles import (
     Floats,
     Interval,
     check_percentile,
+    holding,
     interpolate,
     order,
     percentile,
@@ -119,11 +120,7 @@ def power_law_fit_runs(
     >>> fit.power.exponent_interval[0] < 2 < fit.power.exponent_interval[1]
     True
     """
-    check_percentile(q)
-    values = [percentile(records.t_c, records.status, q, records.steps) for records in samples]
-    abscissa, ordinate = _checked_points(x, values)
-    generator = np.random.default_rng(seed)
-    resampled = np.log([_resampled(records, q, resamples, generator) for records in samples])
+    abscissa, ordinate, resampled = _points_of_runs(x, samples, q, resamples, seed)
 
     def fit(form: Literal["power", "exponential"]) -> Law:
         abscissas = _abscissa(form, abscissa)
@@ -140,6 +137,45 @@ def power_law_fit_runs(
         )
 
     return ScalingFit(fit("power"), fit("exponential"), len(abscissa))
+
+
+def power_law_band(
+    x: ArrayLike,
+    samples: Sequence[Records],
+    at: ArrayLike,
+    q: float = 50,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> tuple[Floats, Floats]:
+    """The ends of the interval of :func:`power_law_fit_runs`'s power law at each of ``at``, from the same resamples.
+
+    >>> samples = [Records(range(99), [0] * 99, t, t, [1] * 99, [0] * 99) for t in
+    ...            (scale * np.arange(51, 150) for scale in (1, 4, 16))]
+    >>> low, high = power_law_band([1, 2, 4], samples, [1, 4])
+    >>> law = power_law_fit_runs([1, 2, 4], samples).power([1, 4])
+    >>> bool(np.all((low < law) & (law < high)))
+    True
+    """
+    abscissa, ordinate, resampled = _points_of_runs(x, samples, q, resamples, seed)
+    places = _abscissa("power", at)
+    slopes, intercepts = _line(_abscissa("power", abscissa), resampled)
+    slope, intercept = _line(_abscissa("power", abscissa), np.log(ordinate))
+    with np.errstate(invalid="ignore"):
+        laws = ((slope * place + intercept, slopes * place + intercepts) for place in places)
+        ends = np.array([holding(float(law), _bootstrap_interval(others, level)) for law, others in laws])
+    return np.exp(ends[:, 0]), np.exp(ends[:, 1])
+
+
+def _points_of_runs(
+    x: ArrayLike, samples: Sequence[Records], q: float, resamples: int, seed: int
+) -> tuple[Floats, Floats, Floats]:
+    """The points of a law, and the logarithms of what other runs of the same setups might have given instead."""
+    check_percentile(q)
+    values = [percentile(records.t_c, records.status, q, records.steps) for records in samples]
+    abscissa, ordinate = _checked_points(x, values)
+    generator = np.random.default_rng(seed)
+    return abscissa, ordinate, np.log([_resampled(records, q, resamples, generator) for records in samples])
 
 
 def _checked_points(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:

@@ -26,6 +26,8 @@ from paritylab.storage.files import remove_stale, write_atomically
 
 T = TypeVar("T")
 
+NETWORKS = "networks"
+"""The folder of a store for trained networks (:mod:`paritylab.trained.kept`)."""
 SEAL = b"paritylab blake2b "
 _SEALED = len(SEAL) + 32
 _END = b"PK\x05\x06"  # begins the last 22 bytes of an archive that has no comment

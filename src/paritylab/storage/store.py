@@ -4,6 +4,7 @@
 <root>/setups/<how many>-<digest>.parquet                                Setups, as JSON, with their parameters
 <root>/blocks/<setup id>-<engine>-<seed>-<first run>-<digest>.parquet    a block of Records of one series
 <root>/blocks/many-<rows>-<digest>.parquet                               a block of Records of several
+<root>/networks/                                                         trained networks, if they are kept
 ```
 
 A file is written once, completely (to a temporary file that is then renamed), and never changed. Its name carries a
@@ -35,13 +36,14 @@ from paritylab.storage.catalogue import Catalogue, tabulated
 from paritylab.storage.files import remove_stale
 from paritylab.storage.gathered import KEY, RECORD, Differ, Gathered, Key, Wanted, as_arrays, merged
 from paritylab.storage.gathered import to_frame as to_frame
+from paritylab.storage.kept import NETWORKS
 from paritylab.storage.legacy import Legacy
 from paritylab.storage.records import Records
 from paritylab.storage.shelf import SMALL, File, Shelf, StoreConflict, explained, lineage, tidied
 from paritylab.storage.shelf import StoreError as StoreError
 
 ALL = Wanted()
-FOLDERS = frozenset({"blocks", "setups"})
+FOLDERS = frozenset({"blocks", "setups", NETWORKS})
 Series = tuple[str, str, str, int, Records]
 """A Setup's id and JSON, an engine, a seed, and Records."""
 

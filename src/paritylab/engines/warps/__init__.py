@@ -14,19 +14,32 @@ import numpy as np
 from paritylab.engines import lanes, sources
 from paritylab.engines.configuration import Configuration
 from paritylab.engines.warps import device
-from paritylab.engines.warps.plan import MOST_INPUTS, kernel_of
+from paritylab.engines.warps.plan import H200, LEAST_CAPABILITY, MOST_EXAMPLES, MOST_INPUTS, in_passes, kernel_of
 from paritylab.engines.warps.pool import WarpsPool as WarpsPool
 from paritylab.engines.work import Queue
 from paritylab.memory import Part
 from paritylab.setups.networks import MLP
 from paritylab.setups.setup import Setup
 
-__all__ = ["WarpsEngine", "WarpsPool", "available", "label", "refusal"]
+__all__ = ["WarpsEngine", "WarpsPool", "absence", "available", "label", "refusal"]
+
+
+def absence() -> str | None:
+    """Why there is no GPU to train on, or None if there is one."""
+    gpu = device.current()
+    if gpu is None:
+        found = device.search()
+        why = f": {found}" if isinstance(found, str) else ""
+        return f"engine 'warps' needs an NVIDIA GPU and CuPy (pip install 'paritylab[gpu]'){why}"
+    if gpu.chip.capability < LEAST_CAPABILITY:
+        least, found = (".".join(map(str, each)) for each in (LEAST_CAPABILITY, gpu.chip.capability))
+        return f"engine 'warps' needs a GPU of compute capability {least} or more, not {gpu.name} with {found}"
+    return None
 
 
 def available() -> bool:
-    """Whether there is a GPU and CuPy to use it with."""
-    return device.current() is not None
+    """Whether there is a GPU that the kernels run on, and CuPy to use it with."""
+    return absence() is None
 
 
 def label() -> str:
@@ -44,8 +57,6 @@ def refusal(setup: Setup) -> str | None:
         return "it has parities of uniform inputs only"
     if setup.protocol.within is not None:
         return "it has no tolerance"
-    if setup.problem.sample is not None:
-        return "it has no finite samples"
     if isinstance(network, MLP) and len(network.widths) > 1:
         return "it has no MLPs with more than one hidden layer"
     if n > MOST_INPUTS:
@@ -53,9 +64,13 @@ def refusal(setup: Setup) -> str | None:
     configuration = Configuration.of(setup.program)
     if configuration.head_bias != configuration.bias:
         return "its MLPs have biases in all layers or in none"
-    if not configuration.plain:
-        return f"it has SGD without memory or clipping, no {configuration.rule}"
-    if kernel_of(configuration) is None:
+    if in_passes(configuration):
+        if configuration.sample > MOST_EXAMPLES:
+            return f"it goes in passes through samples of at most {MOST_EXAMPLES} examples"
+        if configuration.sample < configuration.batch and not configuration.short_last:
+            return "it has no batches larger than the sample"
+    gpu = device.current()
+    if kernel_of(configuration, gpu.chip if gpu else H200) is None:
         return f"{type(network).__name__} at n = {n}, batch {setup.learner.batch} does not fit on the chip"
     return None
 
@@ -68,8 +83,7 @@ class WarpsEngine:
     records_curves = False
 
     def absence(self) -> str | None:
-        needed = "engine 'warps' needs an NVIDIA GPU and CuPy (pip install 'paritylab[gpu]')"
-        return None if available() else needed
+        return absence()
 
     def refusal(self, setup: Setup) -> str | None:
         return refusal(setup)

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from paritylab.engines.warps.plan import Plan
+from paritylab.engines.warps.plan import Chip, Plan
+from paritylab.errors import in_a_line
 
 START_THREADS = 256
 Launch = Callable[..., None]
@@ -33,6 +34,7 @@ class Device(Protocol):
     """Arrays that are indexed as NumPy's, and kernels."""
 
     name: str
+    chip: Chip
 
     def array(self, values: np.ndarray) -> Any:
         """A copy on the device."""
@@ -51,18 +53,24 @@ class Device(Protocol):
         ...
 
 
-@functools.cache
 def current() -> Device | None:
     """The first GPU, or None where there is none or CuPy is not installed."""
+    found = search()
+    return None if isinstance(found, str) else found
+
+
+@functools.cache
+def search() -> Device | str:
+    """The first GPU, or what keeps one from being used."""
     os.environ.setdefault("CUPY_CUDA_PER_THREAD_DEFAULT_STREAM", "1")  # threads train side by side; read on import
     spec = importlib.util.find_spec("cupy")
     if spec is None or spec.origin is None:  # a folder of that name is not CuPy
-        return None
+        return "CuPy is not installed"
     try:
         cupy = importlib.import_module("cupy")
-        return Gpu(cupy) if cupy.cuda.runtime.getDeviceCount() > 0 else None
-    except Exception:  # CuPy has its own for a missing driver, and it differs between versions
-        return None
+        return Gpu(cupy) if cupy.cuda.runtime.getDeviceCount() > 0 else "CuPy finds no GPU"
+    except Exception as error:  # CuPy has its own for a missing driver, and it differs between versions
+        return f"CuPy finds no GPU: {in_a_line(error)}"
 
 
 class Gpu:
@@ -72,7 +80,12 @@ class Gpu:
         self._cupy = cupy
         properties = cupy.cuda.runtime.getDeviceProperties(0)
         self.name = properties["name"].decode()
-        self._processors = properties["multiProcessorCount"]
+        self.chip = Chip(
+            capability=(properties["major"], properties["minor"]),
+            processors=properties["multiProcessorCount"],
+            shared=properties["sharedMemPerBlockOptin"],
+            memory=properties["totalGlobalMem"],
+        )
         self._modules: dict[str, Any] = {}
         self._locks: collections.defaultdict[str, threading.Lock] = collections.defaultdict(threading.Lock)
 
@@ -105,7 +118,7 @@ class Gpu:
             return launch
 
         facts = {"registers": train.num_regs, "spilled bytes": train.local_size_bytes, "blocks": blocks}
-        most = max(1, blocks) * self._processors
+        most = max(1, blocks) * self.chip.processors
         return Kernels(launch(train, plan.threads, plan.shared), launch(start, START_THREADS, 0), most, facts)
 
     def _module(self, source: str) -> Any:

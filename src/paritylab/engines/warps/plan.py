@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,18 +20,33 @@ from paritylab.setups.setup import Setup
 KERNELS = Path(__file__).with_name("kernels")
 SOURCES = {
     "start": ("base", "threefry", "start"),
-    "threads": ("base", "threefry", "activations", "losses", "runs", "threads"),
-    "tiles": ("base", "threefry", "activations", "losses", "runs", "fragments", "tiles", "teams"),
+    "threads": ("base", "threefry", "activations", "losses", "runs", "samples", "rules", "threads"),
+    "tiles": ("base", "threefry", "activations", "losses", "runs", "samples", "rules", "fragments", "tiles", "teams"),
 }
 MOST_INPUTS = 256
-MOST_SHARED = 227 * 1024  # bytes of shared memory a block may have (compute capability 9.0)
 SMALL_BATCH = 16  # below, tensor cores would multiply mostly zeros
 MOST_SUMS = 64  # pre-activations that a thread keeps in registers
 MOST_WEIGHTS = 144  # weights that it keeps there
 ROOMY_WARPS = 8  # of a team: with 255 registers a thread, as many as a processor holds
 MOST_WARPS = 32  # with 64, where weights spill into memory
 MOST_WIDTH = 1024
+MOST_EXAMPLES = 2**20  # of a sample in passes
 STRETCH = 512  # steps between two looks at whether the launch is over
+LEAST_LOG = -200.0  # e to it is 0 in single precision, as a mean without memory has it
+
+
+class Chip(NamedTuple):
+    """What plans are made for: a GPU's compute capability, its processors, the bytes of shared memory that a block may
+    have, and those of the whole memory."""
+
+    capability: tuple[int, int]
+    processors: int
+    shared: int
+    memory: int
+
+
+LEAST_CAPABILITY = (8, 0)  # the first with products of bfloat16
+H200 = Chip((9, 0), 132, 227 * 1024, 141 * 10**9)  # what is told of where there is no GPU
 
 
 @dataclass(frozen=True)
@@ -71,6 +86,7 @@ def prelude(constants: Mapping[str, Any]) -> str:
         "enum Family { MLP, NEURON, POLYNET };",
         "enum ActivationKind { RELU, CLIP, POWER, ZIGZAG, TRIANGLE, POLYNOMIAL, SINUSOID, GELU };",
         "enum LossKind { HINGE, SQUARE, LOGISTIC, CORRELATION, L1 };",
+        "enum Rule { SGD, MOMENTUM, ADAM, RMSPROP, SIGN_OF };",
         "enum StartLaw { DRAWS_NOTHING, DRAWS_UNIFORM, DRAWS_SIGNS };",
     ]
     for name, value in constants.items():
@@ -89,19 +105,21 @@ def _real(value: float) -> str:
     return f"{float(np.float32(value)).hex()}f"
 
 
-def plan(program: Setup, configuration: Configuration, kernel: str | None = None, **tuning: int) -> Plan:
-    """The plan for a program.
+def plan(
+    program: Setup, configuration: Configuration, chip: Chip = H200, kernel: str | None = None, **tuning: int
+) -> Plan:
+    """The plan for a program on a chip.
 
     MLPs and neurons may be put on the other ``kernel``. ``tuning`` may set ``warps`` (of a block), ``blocks`` (at
     least so many on a processor), ``samples`` (at once, of ``threads``) and ``tiles`` (of sixteen units for a warp of
     ``tiles``).
     """
-    kernel = kernel or kernel_of(configuration)
+    kernel = kernel or kernel_of(configuration, chip)
     assert kernel is not None, "refusal() says so"
     constants, start = _constants(program, configuration), _start(program.learner.init, configuration)
     if kernel == "threads":
         samples = tuning.get("samples", samples_at_once(configuration))
-        column = 128 * param_count(configuration) * (2 if samples < configuration.batch else 1)
+        column = column_bytes(configuration, samples)
         warps = tuning.get("warps", 1 if column > 2**13 else 4)
         constants |= {"SAMPLES": samples, "WARPS": warps, "MIN_BLOCKS": tuning.get("blocks", 1)}
         return Plan(kernel, constants, start, 32 * warps, 32 * warps, column * warps)
@@ -119,6 +137,9 @@ def _constants(program: Setup, configuration: Configuration) -> dict[str, Any]:
         activation, numbers = "relu", ()
     return _shape(configuration) | {
         "BATCH": configuration.batch,
+        "EXAMPLES": configuration.sample,
+        "REPLACED": configuration.sample > 0 and configuration.replacement,
+        "SHORT_LAST": configuration.short_last,
         "ACTIVATION": activation.upper(),
         "numbers": numbers,
         "LOSS": configuration.loss.upper(),
@@ -132,6 +153,7 @@ def _constants(program: Setup, configuration: Configuration) -> dict[str, Any]:
         "DECAYS": configuration.decay_coupled != 0 or configuration.decay_plain != 0,
         "DECAY_COUPLED": configuration.decay_coupled,
         "DECAY_PLAIN": configuration.decay_plain,
+        **_rule(configuration),
         "EVAL_EVERY": configuration.eval_every,
         "EVAL_SIZE": configuration.eval_size,
         "EVAL_FRESH": configuration.eval_fresh,
@@ -141,9 +163,51 @@ def _constants(program: Setup, configuration: Configuration) -> dict[str, Any]:
     }
 
 
+def _rule(configuration: Configuration) -> dict[str, Any]:
+    """The optimiser, as ``rules.cuh`` wants it."""
+    numbers = tuple(float(np.float32(number)) for number in configuration.rule_params)
+    means = numbers[:2] if configuration.rule == "adam" else (0.0, 0.0)
+    logs = [max(math.log(mean), LEAST_LOG) if mean > 0 else LEAST_LOG for mean in means]
+    return {
+        "RULE": "SIGN_OF" if configuration.rule == "sign" else configuration.rule.upper(),
+        "coefficients": numbers,
+        "LOG_FIRST": logs[0],
+        "LOG_SECOND": logs[1],
+        "CLIPS": configuration.clip > 0,
+        "MOST_NORM": configuration.clip,
+        "DECAY_GRADIENT": configuration.decay_gradient,
+    }
+
+
+def in_passes(configuration: Configuration) -> bool:
+    """Whether a finite sample is gone through in passes, each in an order of its own."""
+    return configuration.sample > 0 and not configuration.replacement
+
+
+def scratch_bytes(configuration: Configuration) -> int:
+    """What a team needs for the orders of two passes, as pairs of words, and for the counts by which it sorts."""
+    return 16 * configuration.sample + 4 * buckets(configuration) if in_passes(configuration) else 0
+
+
+def buckets(configuration: Configuration) -> int:
+    """Into which words fall by their leading bits: BUCKETS of ``samples.cuh``."""
+    return max(2, 2 ** (configuration.sample - 1).bit_length()) if in_passes(configuration) else 0
+
+
+def memories(configuration: Configuration) -> int:
+    """How many numbers the optimiser keeps for each param."""
+    numbers = configuration.rule_params
+    kept = {"sgd": 0, "momentum": 1, "adam": 2}
+    if configuration.rule == "rmsprop":
+        return 2 if numbers[2] else 1
+    if configuration.rule == "sign":
+        return 1 if numbers[0] else 0
+    return kept[configuration.rule]
+
+
 def _shape(configuration: Configuration) -> dict[str, Any]:
     names = {name.upper(): getattr(configuration, name) for name in ("n", "width", "bias")}
-    return {"FAMILY": configuration.family.upper()} | names
+    return {"FAMILY": configuration.family.upper(), "MEMORIES": memories(configuration)} | names
 
 
 def start_law(law: Init) -> str | None:
@@ -163,10 +227,13 @@ def _start(law: Init, configuration: Configuration) -> dict[str, Any]:
     }
 
 
-def kernel_of(configuration: Configuration) -> str | None:
+def kernel_of(configuration: Configuration, chip: Chip = H200) -> str | None:
     """Which kernel trains this, ``tiles`` or ``threads``; None where it does not fit on the chip."""
-    fits = configuration.width <= MOST_SUMS and shared_bytes(configuration) <= MOST_SHARED
-    if configuration.family == "polynet" or (configuration.batch < SMALL_BATCH and fits):
+    column = column_bytes(configuration, samples_at_once(configuration))
+    fits = configuration.width <= MOST_SUMS and column <= chip.shared
+    alone = memories(configuration) == 0 and not in_passes(configuration)
+    small = configuration.batch < SMALL_BATCH and alone
+    if configuration.family == "polynet" or (small and fits):
         return "threads" if fits else None
     return "tiles" if configuration.width <= MOST_WIDTH else None
 
@@ -181,10 +248,11 @@ def samples_at_once(configuration: Configuration) -> int:
     return min(configuration.batch, max(1, min(8, MOST_SUMS // configuration.width)))
 
 
-def shared_bytes(configuration: Configuration) -> int:
-    """What a warp of the kernel ``threads`` needs: the params of 32 networks, and their gradients if in parts."""
-    parts = 2 if samples_at_once(configuration) < configuration.batch else 1
-    return 128 * parts * param_count(configuration)
+def column_bytes(configuration: Configuration, samples: int) -> int:
+    """What a warp of the kernel ``threads`` needs: of 32 networks the params, the gradients if they come in parts or go
+    through an optimiser, and what that keeps."""
+    kept = samples < configuration.batch or not configuration.plain
+    return 128 * param_count(configuration) * (1 + kept + memories(configuration))
 
 
 def input_words(configuration: Configuration) -> int:
@@ -194,6 +262,7 @@ def input_words(configuration: Configuration) -> int:
 
 def tiles_of_a_warp(configuration: Configuration) -> int:
     """How many tiles of sixteen units a warp of the kernel ``tiles`` takes: no more than needed, if they fit."""
-    fit = max(1, min(4, MOST_WEIGHTS // (16 * input_words(configuration))))
+    kept = 1 + memories(configuration)
+    fit = max(1, min(4, MOST_WEIGHTS // (16 * kept * input_words(configuration))))
     needed = -(-configuration.width // 16)
     return min(needed, fit) if needed <= ROOMY_WARPS * fit else -(-needed // MOST_WARPS)

@@ -10,7 +10,7 @@ import numpy as np
 from paritylab.engines.configuration import Configuration
 from paritylab.engines.starts import initial_params
 from paritylab.engines.warps import device as devices
-from paritylab.engines.warps.plan import param_count, plan, start_law
+from paritylab.engines.warps.plan import buckets, memories, param_count, plan, scratch_bytes, start_law
 from paritylab.engines.work import Outcomes, Rows
 from paritylab.setups import schedules
 from paritylab.setups.setup import Setup
@@ -19,11 +19,12 @@ from paritylab.storage.records import SOLVED, Records
 EMPTY, ACTIVE = -2, -1  # beside the final statuses
 LAUNCH_SECONDS = 0.05  # at most, about; what other programs ask of the GPU may wait for it
 MOST_ROWS, MOST_BYTES = 2**18, 2**31
+MEMORY_SHARE = 16  # of the GPU's memory a program's table takes no more: programs train side by side
 MOST_BLOCKS = 2**31 // schedules.BLOCK  # of a schedule
 START_ROWS = 2**14  # whose params the host draws at a time
 START_BLOCKS = 1024  # in which the GPU does
-COLUMNS = ("params", "key", "lr", "noise", "flip", "mask", "max_steps", "step", "streak", "status", "accuracy", "loss",
-           "schedule", "taken", "idle")
+COLUMNS = ("params", "memory", "key", "lr", "noise", "flip", "mask", "max_steps", "step", "streak", "status",
+           "accuracy", "loss", "schedule", "order", "counts", "taken", "idle")
 """In the order of ``struct Table`` of the kernels."""
 ENDS = ("step", "status", "accuracy", "loss")
 """What a launch leaves of each run, as words."""
@@ -52,21 +53,26 @@ class WarpsPool:
         self._program = program
         self._keep = keep_params
         self._configuration = Configuration.of(program)
-        self._plan = plan(program, self._configuration, **tuning)
+        self._plan = plan(program, self._configuration, found.chip, **tuning)
         self._kernels = found.kernels(self._plan)
-        params = param_count(self._configuration)
-        self.slots = max(1, min(runs, MOST_ROWS, MOST_BYTES // (4 * params)))
-        self._make_table(params)
+        params, kept = param_count(self._configuration), memories(self._configuration)
+        most = min(MOST_BYTES, found.chip.memory // MEMORY_SHARE)
+        self.slots = max(1, min(runs, MOST_ROWS, most // (4 * params * (1 + kept))))
+        self._make_table(params, kept)
+        self._make_scratch(most)
+        addresses = [found.address(self._table[name]) for name in COLUMNS]
+        self._addresses = found.array(np.array(addresses, np.uint64))
         self._status = np.full(self.slots, EMPTY, np.int32)
         self._step = np.zeros(self.slots, np.int32)
         self._tag = np.zeros(self.slots, np.int64)
         self.model_steps = 0
         self.kernel_seconds = 0.0
 
-    def _make_table(self, params: int) -> None:
+    def _make_table(self, params: int, kept: int) -> None:
         rows, words = self.slots, self._program.problem.words
         shapes: dict[str, tuple[tuple[int, ...], Any]] = {
             "params": ((rows, params), np.float32),
+            "memory": ((rows, kept * params), np.float32),
             "key": ((rows, 2), np.uint32),
             "flip": ((rows,), np.uint32),
             "mask": ((rows, words), np.uint32),
@@ -80,8 +86,16 @@ class WarpsPool:
         self._table |= {"taken": self._queue[:1], "idle": self._queue[1:]}
         self._blocks: dict[int, Any] = {}  # of the schedule, by number
         self._table["schedule"] = self._device.zeros((MOST_BLOCKS,), np.uint64)
-        addresses = [self._device.address(self._table[name]) for name in COLUMNS]
-        self._addresses = self._device.array(np.array(addresses, np.uint64))
+
+    def _make_scratch(self, most: int) -> None:
+        """Room for each team that is at work at once; there may be room for few, where samples are large."""
+        configuration, teams = self._configuration, self._plan.teams
+        each = teams * scratch_bytes(configuration)
+        fit = max(1, most // each) if each else self._kernels.most
+        self._most = min(self._kernels.most, fit, -(-self.slots // teams))
+        examples = configuration.sample if each else 0
+        self._table["order"] = self._device.zeros((self._most * teams * 2 * examples,), np.uint64)
+        self._table["counts"] = self._device.zeros((self._most * teams * buckets(configuration),), np.uint32)
 
     @property
     def room(self) -> int:
@@ -132,7 +146,7 @@ class WarpsPool:
         self._bring_factors(self._step[active])
         self._queue.fill(0)
         teams = self._plan.teams
-        blocks = min(self._kernels.most, -(-len(order) // teams))
+        blocks = min(self._most, -(-len(order) // teams))
         quota = max(1, blocks * teams // 4) if more else 2**30
         start = time.perf_counter()
         rows = self._device.array(order.astype(np.int32))

@@ -4,6 +4,7 @@ from paritylab.setups.networks.activations import Activation as Activation
 from paritylab.setups.networks.activations import activation as activation
 from paritylab.setups.networks.custom import Network as Network
 from paritylab.setups.networks.custom import takes_key as takes_key
+from paritylab.setups.networks.graph import Graph as Graph
 from paritylab.setups.networks.mlp import MLP as MLP
 from paritylab.setups.networks.mlp import Neuron as Neuron
 from paritylab.setups.networks.polynet import DisjointPolyNet as DisjointPolyNet

@@ -8,8 +8,8 @@ window.charts = (() => {
     return node;
   };
   const colour = (i) => `var(--series-${(i % 7) + 1})`;
-  const DASHES = ["", "6 3", "2 3", "8 3 2 3", "1 2"];
-  const dash = (style) => DASHES[Math.floor(style / 7) % DASHES.length];
+  const DASHES = ["", "6 3", "8 3 2 3", "2 3", "9 2 2 2 2 2"]; // as on paper: curves differ in grey, too
+  const dash = (style) => DASHES[style % DASHES.length];
   const MARKS = [
     (x, y) => `M${x - 4},${y}a4,4 0 1,0 8,0a4,4 0 1,0 -8,0`,
     (x, y) => `M${x - 3.5},${y - 3.5}h7v7h-7z`,

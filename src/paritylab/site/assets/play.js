@@ -17,7 +17,7 @@
     if (!networks) return;
     grid = plots.wall($("wall"), networks, chosen);
     const live = survival(networks.records, networks.step), series = [], solved = networks.records.filter((record) => record?.status === "solved").length;
-    if (measured) series.push({ x: measured.steps, y: measured.high, fill: measured.low, colour: plots.ink("series-7"), stairs: true }, { x: measured.steps, y: measured.unsolved, colour: plots.ink("series-7"), width: 1, stairs: true });
+    if (measured) series.push({ x: measured.steps, y: measured.high, fill: measured.low, colour: plots.ink("soft"), stairs: true }, { x: measured.steps, y: measured.unsolved, colour: plots.ink("soft"), width: 1, stairs: true });
     earlier.forEach((each) => series.push({ ...each.curve, colour: plots.ink(`series-${each.colour}`), dash: [6, 3], stairs: true }));
     series.push({ ...live, colour: plots.ink("series-1"), width: 2.6, stairs: true });
     const past = [...earlier.map((each) => each.curve.x.at(-1)), measured ? measured.steps.at(-1) : 0].map((end) => Math.min(end, 4 * networks.step + 2000));
@@ -32,7 +32,7 @@
     if (performance.now() - said > 4000 || networks.left === 0) { said = performance.now(); $("said").textContent = `Step ${networks.step}: ${solved} of ${networks.count} networks solved.`; }
   };
   const legend = () => {
-    const items = [["series-1", label || "these networks"], ...(measured ? [["series-7", `${measured.runs} others, measured, with a 95 % band`]] : []), ...earlier.map((each) => [`series-${each.colour}`, each.label])];
+    const items = [["series-1", label || "these networks"], ...(measured ? [["soft", `${measured.runs} others, measured, with a 95 % band`]] : []), ...earlier.map((each) => [`series-${each.colour}`, each.label])];
     $("legend").replaceChildren(...items.map(([name, text]) => {
       const item = document.createElement("li"), key = document.createElement("span");
       key.className = "key";

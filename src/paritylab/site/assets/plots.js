@@ -117,7 +117,7 @@ window.plots = (() => {
     const size = Math.min(width / columns, 34), gap = size > 7 ? 1.5 : size > 3 ? 0.7 : 0;
     for (let i = 0; i < count; i++) {
       const x = (i % columns) * size, y = Math.floor(i / columns) * size, status = records[i]?.status;
-      brush.fillStyle = status === "solved" ? ink("lit") : status === "diverged" ? ink("series-7") : shade[Math.round(SHADES * Math.min(1, Math.max(0.06, (accuracy[i] - 0.5) * 1.7)))];
+      brush.fillStyle = status === "solved" ? ink("lit") : status === "diverged" ? ink("soft") : shade[Math.round(SHADES * Math.min(1, Math.max(0.06, (accuracy[i] - 0.5) * 1.7)))];
       brush.fillRect(x, y, size - gap, size - gap);
       if (status === "diverged" && size > 5) { brush.strokeStyle = ink("paper"); brush.beginPath(); brush.moveTo(x, y); brush.lineTo(x + size - gap, y + size - gap); brush.stroke(); }
     }

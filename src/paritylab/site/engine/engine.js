@@ -41,7 +41,7 @@ const engine = (() => {
       const v = view();
       return { run: Number(v.getBigInt64(at, true)), status: STATUS[v.getInt32(at + 8, true)], t_c: Number(v.getBigInt64(at + 16, true)), steps: Number(v.getBigInt64(at + 24, true)), accuracy: v.getFloat64(at + 32, true), loss: v.getFloat64(at + 40, true) };
     };
-    let pools = [], place = new Map(), kept = new Map(), starts = new Map(), size = 0;
+    let pools = [], place = new Map(), kept = new Map(), starts = new Map(), size = 0, room = 4;
 
     const weights = () => new Float32Array(exports.memory.buffer, exports.web_weights(), size).slice();
     // Runs with these numbers, in pools of `slots`.
@@ -54,6 +54,7 @@ const engine = (() => {
       size = widths.reduce((sum, to, l) => sum + shape[l] * to + to, 0) + widths.at(-1) + 1;
       const count = Math.min(Math.ceil(runs.length / slots), MOST_POOLS, Math.max(1, Math.floor(2 ** 23 / size / slots)));
       exports.web_pools(count);
+      room = slots;
       pools = Array.from({ length: count }, (_, i) => ({ number: i, left: 0 }));
       place = new Map();
       kept = new Map();
@@ -77,6 +78,18 @@ const engine = (() => {
       }
       return done;
     };
+    // Runs of pools that are nearly empty go to those that are nearly full: a free slot costs what a used one does.
+    const gather = () => {
+      const open = pools.filter((pool) => pool.left > 0 && pool.left < room).sort((a, b) => a.left - b.left);
+      for (let last = open.length - 1, first = 0; first < last;) {
+        if (open[last].left === room) { last--; continue; }
+        const run = exports.web_move(open[first].number, open[last].number);
+        if (run === -1) return; // its optimiser remembers
+        place.set(run >>> 0, open[last].number);
+        open[last].left++;
+        if (--open[first].left === 0) first++;
+      }
+    };
     const survey = (pool, examples, ofSample = 0) => {
       const at = exports.web_records();
       return Array.from({ length: exports.web_survey(pool.number, examples, ofSample, at) }, (_, i) => record(at + i * RECORD));
@@ -86,7 +99,7 @@ const engine = (() => {
       if (kept.has(run)) return kept.get(run);
       return exports.web_look(place.get(run), run) >= 0 ? weights() : null;
     };
-    return { isa, open, train, survey, look, start: (run) => starts.get(run) ?? null, get pools() { return pools; }, get left() { return pools.reduce((sum, pool) => sum + pool.left, 0); } };
+    return { isa, open, train, gather, survey, look, start: (run) => starts.get(run) ?? null, get pools() { return pools; }, get left() { return pools.reduce((sum, pool) => sum + pool.left, 0); } };
   };
   return { load };
 })();

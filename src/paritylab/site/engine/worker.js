@@ -17,6 +17,7 @@ const ACTIONS = {
       const sampled = finite ? kernel.survey(pool, examples, 1) : [];
       kernel.survey(pool, examples).forEach((each, i) => { run.push(each.run); told.push(each.accuracy, each.loss, sampled[i]?.accuracy ?? NaN); });
     }
+    kernel.gather();
     const found = look === null ? null : kernel.look(look), start = look === null ? null : kernel.start(look);
     return { left: kernel.left, done, run: Uint32Array.from(run), told: Float32Array.from(told), ...(found && { weights: found.slice() }), ...(start && { start: start.slice() }) };
   },

@@ -20,6 +20,7 @@ constexpr int PARAMS = AT_C + HAS_C;
 // left.
 struct Table {
     float* params;
+    float* memory;  // of the optimiser: MEMORIES numbers for each param, as [number][param]
     u32* key;
     float* lr;
     float* noise;
@@ -32,6 +33,8 @@ struct Table {
     float* accuracy;
     float* loss;
     const float* const* schedule;  // blocks of SCHEDULE_BLOCK factors; null: not here
+    u64* order;    // of a finite sample: see samples.cuh
+    u32* counts;
     u32* taken;
     u32* idle;
 };
@@ -53,6 +56,15 @@ DEVICE float max_nan(float a, float b) {
 DEVICE float min_nan(float a, float b) {
     asm("min.NaN.ftz.f32 %0, %0, %1;" : "+f"(a) : "f"(b));
     return a;
+}
+// To an ulp or two; nothing that is divided here is near the largest floats.
+DEVICE float approximate_root(float x) {
+    asm("sqrt.approx.ftz.f32 %0, %0;" : "+f"(x));
+    return x;
+}
+DEVICE float approximate_quotient(float x, float y) {
+    asm("div.approx.ftz.f32 %0, %0, %1;" : "+f"(x) : "f"(y));
+    return x;
 }
 DEVICE u64 nanoseconds() {
     u64 now;

@@ -6,6 +6,7 @@ struct Run {
     u32 flip;
     u32 mask[WORDS];
     Key key, evaluation;  // of the run, and of its evaluation sample
+    Key sample, sample_labels;  // of a finite sample
 };
 
 DEVICE void load_run(Run& run, const Table& table, int row) {
@@ -16,6 +17,11 @@ DEVICE void load_run(Run& run, const Table& table, int row) {
     for (int w = 0; w < WORDS; ++w) run.mask[w] = table.mask[row * WORDS + w];
     run.key = {table.key[2 * row], table.key[2 * row + 1]};
     run.evaluation = fold_in(fold_in(run.key, EVALUATION), 0);
+    if (EXAMPLES > 0) {
+        const Key root = fold_in(run.key, SAMPLE);
+        run.sample = fold_in(root, 0);
+        if (FLIPS) run.sample_labels = fold_in(root, 1);
+    }
 }
 
 DEVICE Key evaluation_key(const Run& run) {
@@ -94,7 +100,8 @@ DEVICE bool judge(Run& run, const Score& score, bool finite, int& status) {
     return !finite || solved || run.t == run.max_steps;
 }
 
-DEVICE double sum_over_warp(double value) {
+template <class Number>
+DEVICE Number sum_over_warp(Number value) {
 #pragma unroll
     for (int d = 16; d > 0; d /= 2) value += __shfl_xor_sync(ALL, value, d);
     return value;

@@ -3,7 +3,8 @@
 
 // An entry is words: the row, the key, lr, noise, flip, max_steps and the mask.
 constexpr int ENTRY = 7 + WORDS;
-constexpr int ITEMS = START_LAW == DRAWS_NOTHING ? 1 : PARAMS;  // of an entry; the first also writes its numbers
+constexpr bool DRAWS = START_LAW != DRAWS_NOTHING;
+constexpr int ITEMS = DRAWS || MEMORIES > 0 ? PARAMS : 1;  // of an entry; the first also writes its numbers
 
 DEVICE void write_numbers(const Table& table, const u32* entry) {
     const int row = (int)entry[0];
@@ -34,8 +35,8 @@ extern "C" __global__ void start(const Table* rows, const u32* entries, int coun
         const u32* entry = entries + i / ITEMS * ENTRY;
         const int p = i % ITEMS;
         if (p == 0) write_numbers(table, entry);
-        if (START_LAW != DRAWS_NOTHING) {
-            table.params[(size_t)entry[0] * PARAMS + p] = initial_param({entry[1], entry[2]}, p);
-        }
+        const size_t row = entry[0];
+        if (DRAWS) table.params[row * PARAMS + p] = initial_param({entry[1], entry[2]}, p);
+        for (int k = 0; k < MEMORIES; ++k) table.memory[(row * MEMORIES + k) * PARAMS + p] = 0.0f;
     }
 }

@@ -50,38 +50,55 @@ struct Window {
     int first;
     Key data, labels;
     float factor;
+    float mean, square;  // of Pace
 };
 
 DEVICE void open_window(Window& window, const Run& run, const Table& table) {
     const int t = run.t + lane_id();
     window.first = run.t;
-    window.data = fold_in(fold_in(run.key, DATA), t);
-    if (FLIPS) window.labels = fold_in(fold_in(run.key, LABELS), t);
+    if (!IN_PASSES) window.data = fold_in(fold_in(run.key, REPLACED ? ORDER : DATA), t);
+    if (FLIPS && EXAMPLES == 0) window.labels = fold_in(fold_in(run.key, LABELS), t);
     const bool known = SCHEDULED && t < run.max_steps && table.schedule[t / SCHEDULE_BLOCK];
     window.factor = known ? factor_at(table, t) : 0.0f;
+    if (RULE == ADAM) window.mean = correction(t, LOG_FIRST), window.square = correction(t, LOG_SECOND);
 }
 
 DEVICE Key from_lane(Key key, int lane) { return {__shfl_sync(ALL, key.a, lane), __shfl_sync(ALL, key.b, lane)}; }
 
-DEVICE void step(Run& run, Network& net, const Window& window, int& turn) {
+DEVICE void step(Run& run, Network& net, Memory& memory, const Window& window, Place& at, const Scratch& scratch,
+                 int& turn) {
     const int place = run.t - window.first;
-    const Key data = from_lane(window.data, place), labels = FLIPS ? from_lane(window.labels, place) : Key{0, 0};
+    const Key own = IN_PASSES ? Key{0, 0} : from_lane(window.data, place), data = EXAMPLES > 0 ? run.sample : own;
+    const Key labels = !FLIPS ? Key{0, 0} : EXAMPLES > 0 ? run.sample_labels : from_lane(window.labels, place);
+    prepare<32 * TEAM>(at, run.key, scratch, threadIdx.x % (32 * TEAM));
+    const int batch = batch_at(at);
     const float lr = SCHEDULED ? run.lr * __shfl_sync(ALL, window.factor, place) : run.lr;
-    const Update hidden_update = make_update(lr, RATE_HIDDEN), output_update = make_update(lr, RATE_OUTPUT);
+    Pace pace = make_pace(lr, batch);
+    if (RULE == ADAM) {
+        pace.mean = __shfl_sync(ALL, window.mean, place);
+        pace.square = __shfl_sync(ALL, window.square, place);
+    }
     Gradient gradient = {};
 #pragma unroll 1
     for (int subset = 0; subset < SUBSETS; ++subset) {
-        const int sample = 32 * subset + lane_id();
+        const int place_in_batch = 32 * subset + lane_id();
+        const u32 sample = EXAMPLES > 0 ? example_of(at, scratch, own, place_in_batch) : place_in_batch;
         Samples samples;
         Hidden hidden;
         outputs<SAMPLE_TILES>(samples, net, data, sample, run.mask, hidden, turn);
         if (FLIPS && random_bits(labels, sample) < run.flip) samples.y = -samples.y;
-        const bool counts = BATCH % 32 == 0 || sample < BATCH;
+        const bool counts = (BATCH % 32 == 0 && !SHORT_LAST) || place_in_batch < batch;
         const float slope = counts ? Loss::slope(samples.f, samples.y) : 0.0f;
-        backward(net, samples.x, hidden, slope, gradient, hidden_update);
+        backward(net, memory, samples.x, hidden, slope, gradient, pace);
     }
-    move_network(net, gradient, hidden_update, output_update);
-    if (NOISY && run.noise != 0.0f) add_noise(net, fold_in(fold_in(run.key, NOISE), run.t), lr, run.noise);
+    finish(gradient, net, pace.share);
+    const bool noisy = NOISY && run.noise != 0.0f;
+    const Key noise = noisy ? fold_in(fold_in(run.key, NOISE), run.t) : Key{0, 0};
+    if (!PLAIN && noisy) add_noise(gradient, noise, run.noise, run.noise);
+    if (CLIPS) pace.scale = clipping(sum_over_warp(sum_over_team(squared_norm(gradient), turn)));
+    move_network(net, memory, gradient, pace);
+    if (PLAIN && noisy) add_noise(net, noise, -pace.hidden.rate * run.noise, -pace.output.rate * run.noise);
+    next_place(at);
     ++run.t;
 }
 
@@ -112,6 +129,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const
     const Table table = *rows;
     const Launch launch = {order, count, microseconds, quota, nanoseconds()};
     const bool first = threadIdx.x % (32 * TEAM) == 0;
+    const Scratch scratch = scratch_of(table, blockIdx.x * (WARPS / TEAM) + threadIdx.x / (32 * TEAM));
     int turn = 0;
     for (bool stop = false; !stop;) {
         const int place = said_by_first(first ? (int)atomicAdd(table.taken, 1u) : 0);
@@ -121,23 +139,30 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const
         }
         Run run;
         Network net;
+        Memory memory;
         Window window;
         load_run(run, table, launch.order[place]);
         float* params = table.params + (size_t)run.row * PARAMS;
+        float* kept = table.memory + (size_t)run.row * (MEMORIES * PARAMS);
         load_network(net, params);
+#pragma unroll
+        for (int k = 0; k < MEMORIES; ++k) load_network(memory.number[k], kept + k * PARAMS);
         window.first = run.t - 32;
+        Place at = find_place(run.t);
         for (bool ended = false; !ended && !stop;) {
             const int steps = min(min(steps_to_check(run), STRETCH), steps_with_factors(run, table));
             if (steps == 0) break;
 #pragma unroll 1
             for (int i = 0; i < steps; ++i) {
                 if (run.t - window.first >= 32) open_window(window, run, table);
-                step(run, net, window, turn);
+                step(run, net, memory, window, at, scratch, turn);
             }
             if (due(run)) ended = check(run, net, table, turn);
             stop = said_by_first(first && over(table, launch));
         }
         save_network(net, params);
+#pragma unroll
+        for (int k = 0; k < MEMORIES; ++k) save_network(memory.number[k], kept + k * PARAMS);
         if (first) table.step[run.row] = run.t, table.streak[run.row] = run.streak;
     }
 }

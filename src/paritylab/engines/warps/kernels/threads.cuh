@@ -6,9 +6,11 @@
 //
 // A step of a network moves every weight from and to shared memory: SAMPLES samples of a batch go through at once, and
 // PASSES times 3 N WIDTH accesses serve 2 N WIDTH BATCH multiply-adds. Larger batches add up their gradient in a second
-// column below the first.
+// column below the first; what an optimiser keeps has columns below that.
 constexpr int PASSES = (BATCH + SAMPLES - 1) / SAMPLES;
-constexpr int COLUMN = PARAMS * (PASSES > 1 ? 2 : 1);  // numbers of shared memory for each lane
+constexpr bool KEPT = PASSES > 1 || !PLAIN;  // there is a column for the gradient
+constexpr int MEMORY = PARAMS * (KEPT ? 2 : 1);    // where the optimiser's begin
+constexpr int COLUMN = MEMORY + PARAMS * MEMORIES;  // numbers of shared memory for each lane
 constexpr int PATIENCE = 32;
 
 // +1 or -1 where bit `bit` of the word is 0 or 1.
@@ -66,7 +68,7 @@ DEVICE void forward(const float* net, const u32 (&x)[S][WORDS], float (&z)[S][WI
     }
 }
 
-// A lane's column on the way back: adds to the gradient, and in the last pass moves the params.
+// A lane's column on the way back: adds to the gradient, and in the last pass of plain SGD moves the params.
 struct Column {
     float* net;
     bool first, last;
@@ -74,10 +76,10 @@ struct Column {
 
 DEVICE void put(const Column& column, int param, float gradient, Update update) {
     float* theta = column.net + param * 32;
-    if (PASSES > 1) {
+    if (KEPT) {
         float* sum = theta + PARAMS * 32;
         gradient += column.first ? 0.0f : *sum;
-        if (!column.last) {
+        if (!PLAIN || !column.last) {
             *sum = gradient;
             return;
         }
@@ -88,7 +90,7 @@ DEVICE void put(const Column& column, int param, float gradient, Update update) 
 // From the loss's slopes in f (over the batch size) to the gradient; z is overwritten.
 template <int S>
 DEVICE void backward(const Column& column, const u32 (&x)[S][WORDS], float (&z)[S][WIDTH], const float (&slope)[S],
-                     Update hidden, Update output) {
+                     const Pace& pace) {
     if (FAMILY == POLYNET) {  // d f / d z_i is the product of those before it and of those after
 #pragma unroll
         for (int s = 0; s < S; ++s) {
@@ -112,14 +114,14 @@ DEVICE void backward(const Column& column, const u32 (&x)[S][WORDS], float (&z)[
                 sum = fmaf(slope[s], Act::value(z[s][i]), sum);
                 z[s][i] = slope[s] * u * Act::slope(z[s][i]);
             }
-            if (FAMILY == MLP) put(column, AT_U + i, sum, output);
+            if (FAMILY == MLP) put(column, AT_U + i, sum, pace.output);
         }
     }
     if (FAMILY == MLP && BIAS) {
         float sum = 0.0f;
 #pragma unroll
         for (int s = 0; s < S; ++s) sum += slope[s];
-        put(column, AT_C, sum, output);
+        put(column, AT_C, sum, pace.output);
     }
     if (BIAS) {
 #pragma unroll
@@ -127,7 +129,7 @@ DEVICE void backward(const Column& column, const u32 (&x)[S][WORDS], float (&z)[
             float sum = 0.0f;
 #pragma unroll
             for (int s = 0; s < S; ++s) sum += z[s][i];
-            put(column, AT_B + i, sum, hidden);
+            put(column, AT_B + i, sum, pace.hidden);
         }
     }
     for_each_input<S>(x, [&](int j, const float (&signs)[S]) {
@@ -136,45 +138,77 @@ DEVICE void backward(const Column& column, const u32 (&x)[S][WORDS], float (&z)[
             float sum = 0.0f;
 #pragma unroll
             for (int s = 0; s < S; ++s) sum = fmaf(signs[s], z[s][i], sum);
-            put(column, j * WIDTH + i, sum, hidden);
+            put(column, j * WIDTH + i, sum, pace.hidden);
         }
     });
 }
 
-// Moves every param by lr tau, times the rate of its layer, times a standard normal.
-DEVICE void add_noise(float* net, Key root, float lr, float tau) {
+// Adds to every param of a column, or to its gradient, so much of a standard normal.
+DEVICE void add_noise(float* net, Key root, float hidden, float output) {
     const Key leaves[4] = {fold_in(root, 0), fold_in(root, BIAS), fold_in(root, 2), fold_in(root, 1 + 2 * BIAS)};
 #pragma unroll 1
     for (int p = 0; p < PARAMS; ++p) {  // the arrays are numbered b, w, c, u, or w, u where there are no biases
         const int leaf = p < AT_B ? 1 : p < AT_U ? 0 : p < AT_C ? 3 : 2;
         const int start = p < AT_B ? 0 : p < AT_U ? AT_B : p < AT_C ? AT_U : AT_C;
-        const float amount = -(lr * (p < AT_U ? RATE_HIDDEN : RATE_OUTPUT)) * tau;
         const Key key = leaf == 0 ? leaves[0] : leaf == 1 ? leaves[1] : leaf == 2 ? leaves[2] : leaves[3];
-        net[p * 32] = fmaf(amount, random_normal(key, p - start), net[p * 32]);
+        net[p * 32] = fmaf(p < AT_U ? hidden : output, random_normal(key, p - start), net[p * 32]);
     }
 }
 
-DEVICE void step(Run& run, const Table& table, Key data, Key labels, float* net) {
-    const Key key = fold_in(data, run.t), label_key = FLIPS ? fold_in(labels, run.t) : Key{0, 0};
+// Moves all params by the optimiser, once their gradient is complete.
+DEVICE void move_all(float* net, Pace pace) {
+    float* gradient = net + PARAMS * 32;
+    if (CLIPS) {
+        float squared = 0.0f;
+#pragma unroll 4
+        for (int p = 0; p < PARAMS; ++p) {
+            const bool frozen = (p < AT_U ? RATE_HIDDEN : RATE_OUTPUT) == 0.0f;
+            const float g = gradient[p * 32];
+            if (!frozen) squared = fmaf(g, g, squared);
+        }
+        pace.scale = clipping(squared);
+    }
+#pragma unroll 4
+    for (int p = 0; p < PARAMS; ++p) {
+        float none = 0.0f, *theta = net + p * 32, *one = theta + MEMORY * 32, *two = one + PARAMS * 32;
+        *theta = moved(*theta, gradient[p * 32], MEMORIES > 0 ? *one : none, MEMORIES > 1 ? *two : none, pace,
+                       p < AT_U ? pace.hidden : pace.output);
+    }
+}
+
+DEVICE void step(Run& run, const Table& table, Key data, Key labels, Place& at, const Scratch& scratch, float* net) {
+    const Key own = IN_PASSES ? Key{0, 0} : fold_in(data, run.t), key = EXAMPLES > 0 ? run.sample : own;
+    const Key label_key = !FLIPS ? Key{0, 0} : EXAMPLES > 0 ? run.sample_labels : fold_in(labels, run.t);
+    prepare<1>(at, run.key, scratch, 0);
+    const int batch = batch_at(at);
     const float lr = SCHEDULED ? run.lr * factor_at(table, run.t) : run.lr;
-    const Update hidden = make_update(lr, RATE_HIDDEN), output = make_update(lr, RATE_OUTPUT);
+    Pace pace = make_pace(lr, batch);
+    if (RULE == ADAM) pace.mean = correction(run.t, LOG_FIRST), pace.square = correction(run.t, LOG_SECOND);
 #pragma unroll 1
     for (int pass = 0; pass < PASSES; ++pass) {
-        u32 x[SAMPLES][WORDS];
+        u32 x[SAMPLES][WORDS], number[SAMPLES];
         float z[SAMPLES][WIDTH], f[SAMPLES], slope[SAMPLES];
 #pragma unroll
-        for (int s = 0; s < SAMPLES; ++s) draw(key, pass * SAMPLES + s, x[s]);
+        for (int s = 0; s < SAMPLES; ++s) {
+            const int place = pass * SAMPLES + s;
+            number[s] = EXAMPLES > 0 ? example_of(at, scratch, own, place) : place;
+            draw(key, number[s], x[s]);
+        }
         forward<SAMPLES>(net, x, z, f);
 #pragma unroll
         for (int s = 0; s < SAMPLES; ++s) {
-            const int sample = pass * SAMPLES + s;
             float y = parity(x[s], run.mask);
-            if (FLIPS && random_bits(label_key, sample) < run.flip) y = -y;
-            slope[s] = sample < BATCH ? Loss::slope(f[s], y) * (1.0f / BATCH) : 0.0f;
+            if (FLIPS && random_bits(label_key, number[s]) < run.flip) y = -y;
+            slope[s] = pass * SAMPLES + s < batch ? Loss::slope(f[s], y) * pace.share : 0.0f;
         }
-        backward<SAMPLES>({net, pass == 0, pass == PASSES - 1}, x, z, slope, hidden, output);
+        backward<SAMPLES>({net, pass == 0, pass == PASSES - 1}, x, z, slope, pace);
     }
-    if (NOISY && run.noise != 0.0f) add_noise(net, fold_in(fold_in(run.key, NOISE), run.t), lr, run.noise);
+    const bool noisy = NOISY && run.noise != 0.0f;
+    const Key noise = noisy ? fold_in(fold_in(run.key, NOISE), run.t) : Key{0, 0};
+    if (!PLAIN && noisy) add_noise(net + PARAMS * 32, noise, run.noise, run.noise);
+    if (!PLAIN) move_all(net, pace);
+    if (PLAIN && noisy) add_noise(net, noise, -pace.hidden.rate * run.noise, -pace.output.rate * run.noise);
+    next_place(at);
     ++run.t;
 }
 
@@ -227,6 +261,8 @@ DEVICE void save(const Run& run, const Table& table, const float* net, int statu
     table.step[run.row] = run.t, table.streak[run.row] = run.streak, table.status[run.row] = status;
     float* params = table.params + (size_t)run.row * PARAMS;
     for (int p = 0; p < PARAMS; ++p) params[p] = net[p * 32];
+    float* memory = table.memory + (size_t)run.row * (MEMORIES * PARAMS);
+    for (int p = 0; p < MEMORIES * PARAMS; ++p) memory[p] = net[(MEMORY + p) * 32];
 }
 
 // Checks the runs that are due; those that end leave their lanes free.
@@ -256,7 +292,7 @@ DEVICE void check(Run& run, const Table& table, float* columns) {
 }
 
 // Free lanes take the next rows; `dry` once there are none.
-DEVICE void refill(Run& run, const Table& table, const Launch& launch, float* net, bool& dry) {
+DEVICE void refill(Run& run, Place& at, const Table& table, const Launch& launch, float* net, bool& dry) {
     const u32 idle = __ballot_sync(ALL, run.row < 0), lane = lane_id();
     if (dry || !idle) return;
     u32 first = 0;
@@ -265,8 +301,11 @@ DEVICE void refill(Run& run, const Table& table, const Launch& launch, float* ne
     const u32 place = first + __popc(idle & ((1u << lane) - 1));
     if (run.row < 0 && place < (u32)launch.count) {
         load_run(run, table, launch.order[place]);
+        at = find_place(run.t);
         const float* params = table.params + (size_t)run.row * PARAMS;
         for (int p = 0; p < PARAMS; ++p) net[p * 32] = params[p];
+        const float* memory = table.memory + (size_t)run.row * (MEMORIES * PARAMS);
+        for (int p = 0; p < MEMORIES * PARAMS; ++p) net[(MEMORY + p) * 32] = memory[p];
     }
     dry = first + __popc(idle) >= (u32)launch.count;
     __syncwarp();
@@ -279,13 +318,15 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const
     const Launch launch = {order, count, microseconds, quota, nanoseconds()};
     float* columns = shared + threadIdx.x / 32 * (COLUMN * 32);
     float* net = columns + lane_id();
+    const Scratch scratch = scratch_of(table, blockIdx.x * (32 * WARPS) + threadIdx.x);
+    Place at = {};
     Run run = {};
     run.row = -1;
     int phase = 0, counted = 0;
     bool dry = false;
     for (;;) {
         // Lanes keep their checks together: one that becomes free between two of them waits for the next.
-        if (phase % EVAL_EVERY == 0 || EVAL_EVERY > PATIENCE) refill(run, table, launch, net, dry);
+        if (phase % EVAL_EVERY == 0 || EVAL_EVERY > PATIENCE) refill(run, at, table, launch, net, dry);
         if (run.row >= 0 && steps_with_factors(run, table) == 0) {
             save(run, table, net, ACTIVE);
             run.row = -1;
@@ -303,9 +344,10 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const
         for (int d = 16; d > 0; d /= 2) steps = min(steps, __shfl_xor_sync(ALL, steps, d));
         steps = min(steps, STRETCH);
         if (run.row >= 0) {
-            const Key data = fold_in(run.key, DATA), labels = FLIPS ? fold_in(run.key, LABELS) : Key{0, 0};
+            const Key data = fold_in(run.key, REPLACED ? ORDER : DATA);
+            const Key labels = FLIPS ? fold_in(run.key, LABELS) : Key{0, 0};
 #pragma unroll 1
-            for (int i = 0; i < steps; ++i) step(run, table, data, labels, net);
+            for (int i = 0; i < steps; ++i) step(run, table, data, labels, at, scratch, net);
         }
         __syncwarp();
         phase += steps;

@@ -34,7 +34,7 @@ DEVICE u32 random_bits(Key key, u32 index) {
 }
 
 // What a run's key is folded with to get each of its streams.
-enum Stream { INIT = 0, DATA = 1, LABELS = 2, EVALUATION = 3, NOISE = 6 };
+enum Stream { INIT = 0, DATA = 1, LABELS = 2, EVALUATION = 3, SAMPLE = 4, ORDER = 5, NOISE = 6 };
 
 // The inverse error function: Giles' polynomials, as XLA has them.
 DEVICE float erf_inverse(float x) {

@@ -23,6 +23,7 @@ constexpr int SAMPLE_TILES = BATCH > 16 ? 4 : 2;  // that hold samples at all
 // the compiler keeps arrays in registers only if it can unroll every loop by itself.
 DEVICE constexpr int input_tiles(int w) { return INPUTS - 32 * w >= 13 ? 4 : (INPUTS - 32 * w + 3) / 4; }
 
+// The params, or as much of anything that there is once for each of them: gradients, what an optimiser keeps.
 struct Network {
     float w[TILES][BLOCKS][4][4];  // [tile][block][tile of inputs] as D of fragments.cuh
     float u[TILES][2];             // rows g and g + 8, in all lanes of the quad
@@ -34,8 +35,8 @@ DEVICE int unit_of(int tile, int row) { return 16 * ((threadIdx.x / 32 % TEAM) *
 DEVICE int input_of(int block, int m, int e) { return 32 * block + 4 * m + quad_id() + 16 * e; }
 
 // Calls work(weight, param's place) for every weight of this lane that exists.
-template <class Work>
-DEVICE void for_each_weight(Network& net, const Work& work) {
+template <class Some, class Work>
+DEVICE void for_each_weight(Some& net, const Work& work) {
 #pragma unroll
     for (int tile = 0; tile < TILES; ++tile) {
 #pragma unroll
@@ -180,10 +181,11 @@ DEVICE float forward(const Network& net, const u32 (&x)[BLOCKS], Hidden& hidden)
     return scatter_sums(sums);
 }
 
-// The gradient of a batch, over its size, as far as it is known; that of w lacks the factor u of its unit. If the
-// batch passes at once, w moves as its gradient comes, which then needs no registers.
+// The gradient of a batch as far as it is known: until it is finished, times the batch's size, and that of w lacks the
+// factor u of its unit. If the batch passes at once, w moves as its gradient comes, which then needs no registers.
+constexpr bool KEPT = SUBSETS > 1 || FIRST_WHOLE;
 struct Gradient {
-    float w[SUBSETS > 1 ? TILES : 1][BLOCKS][4][4];
+    float w[KEPT ? TILES : 1][BLOCKS][4][4];
     float u[TILES][2];
     float c;
 };
@@ -236,18 +238,33 @@ DEVICE void left_factor(const Hidden& hidden, const Slopes& slopes, int tile, in
     }
 }
 
+// What the optimiser keeps; nothing that is ever read, if MEMORIES is 0.
+struct Memory {
+    Network number[MEMORIES > 0 ? MEMORIES : 1];
+};
+constexpr int LAST = MEMORIES > 1 ? 1 : 0;  // the second number, or the first where there is none
+
 // Moves the weights of one tile of inputs; the factor u of each unit must still be the old one.
-DEVICE void move_weights(Network& net, int tile, int block, int m, const float (&gradient)[4], Update hidden) {
+DEVICE void move_weights(Network& net, Memory& memory, int tile, int block, int m, const float (&gradient)[4],
+                         const Pace& pace) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-        const Update scaled = {hidden.keep, hidden.rate * (1.0f / BATCH) * net.u[tile][i / 2]};
-        net.w[tile][block][m][i] = move(net.w[tile][block][m][i], gradient[i], scaled);
+        float& weight = net.w[tile][block][m][i];
+        const float u = net.u[tile][i / 2];
+        if (PLAIN) {
+            const Update scaled = {pace.hidden.keep, pace.hidden.rate * pace.share * u};
+            weight = move(weight, gradient[i], scaled);
+        } else if (!ZERO_OVER_ZERO || (unit_of(tile, i / 2) < WIDTH && input_of(block, m, i % 2) < INPUTS)) {
+            const float g = FIRST_WHOLE ? gradient[i] : gradient[i] * (pace.share * u);
+            weight = moved(weight, g, memory.number[0].w[tile][block][m][i], memory.number[LAST].w[tile][block][m][i],
+                           pace, pace.hidden);
+        }
     }
 }
 
 // Adds 32 samples to the gradient.
-DEVICE void backward(Network& net, const u32 (&x)[BLOCKS], const Hidden& hidden, float slope, Gradient& gradient,
-                     Update update) {
+DEVICE void backward(Network& net, Memory& memory, const u32 (&x)[BLOCKS], const Hidden& hidden, float slope,
+                     Gradient& gradient, const Pace& pace) {
     constexpr int M = SAMPLE_TILES;
     Slopes slopes;
     spread(slope, slopes);
@@ -287,7 +304,7 @@ DEVICE void backward(Network& net, const u32 (&x)[BLOCKS], const Hidden& hidden,
 #pragma unroll
             for (int tile = 0; tile < TILES; ++tile) {
                 float once[4] = {};
-                float(&sum)[4] = SUBSETS > 1 ? gradient.w[SUBSETS > 1 ? tile : 0][block][m] : once;
+                float(&sum)[4] = KEPT ? gradient.w[KEPT ? tile : 0][block][m] : once;
 #pragma unroll
                 for (int k = 0; k < M / 2; ++k) {
 #pragma unroll
@@ -295,38 +312,76 @@ DEVICE void backward(Network& net, const u32 (&x)[BLOCKS], const Hidden& hidden,
                         mma_bf16(sum, a[tile][part][k], b[2 * k], b[2 * k + 1]);
                     }
                 }
-                if (SUBSETS == 1) move_weights(net, tile, block, m, sum, update);
+                if (!KEPT) move_weights(net, memory, tile, block, m, sum, pace);
             }
         }
     }
 }
 
-DEVICE void move_network(Network& net, const Gradient& gradient, Update hidden, Update output) {
+// Once the whole batch has passed; w's gradient only if it has to be known as a whole.
+DEVICE void finish(Gradient& gradient, const Network& net, float share) {
+    gradient.c = sum_over_quad(gradient.c) * share;
 #pragma unroll
     for (int tile = 0; tile < TILES; ++tile) {
-        if (SUBSETS > 1) {
+#pragma unroll
+        for (int row = 0; row < 2; ++row) {
+            gradient.u[tile][row] = sum_over_quad(gradient.u[tile][row]) * share;
+            const float factor = share * net.u[tile][row];
+#pragma unroll
+            for (int i = 0; i < (FIRST_WHOLE ? 8 * BLOCKS : 0); ++i) {
+                gradient.w[KEPT ? tile : 0][i / 8][i / 2 % 4][2 * row + i % 2] *= factor;
+            }
+        }
+    }
+}
+
+// A lane's share of the gradient's squared norm, frozen layers left out.
+DEVICE float squared_norm(const Gradient& gradient) {
+    float sum = 0.0f;
+#pragma unroll
+    for (int tile = 0; tile < TILES; ++tile) {
+#pragma unroll
+        for (int i = 0; i < (RATE_HIDDEN != 0.0f ? 16 * BLOCKS : 0); ++i) {
+            const float g = gradient.w[KEPT ? tile : 0][i / 16][i / 4 % 4][i % 4];
+            sum = fmaf(g, g, sum);
+        }
+#pragma unroll
+        for (int row = 0; row < (!SHALLOW && RATE_OUTPUT != 0.0f ? 2 : 0); ++row) {
+            const float g = gradient.u[tile][row];
+            if (unit_of(tile, row) < WIDTH && quad_id() == 0) sum = fmaf(g, g, sum);
+        }
+    }
+    const bool counts_c = HAS_C && RATE_OUTPUT != 0.0f && threadIdx.x % (32 * TEAM) == 0;
+    return counts_c ? fmaf(gradient.c, gradient.c, sum) : sum;
+}
+
+DEVICE void move_network(Network& net, Memory& memory, const Gradient& gradient, const Pace& pace) {
+    Network &one = memory.number[0], &two = memory.number[LAST];
+#pragma unroll
+    for (int tile = 0; tile < TILES; ++tile) {
+        if (KEPT) {
 #pragma unroll
             for (int block = 0; block < BLOCKS; ++block) {
 #pragma unroll
                 for (int m = 0; m < 4; ++m) {
                     if (m >= input_tiles(block)) continue;
-                    move_weights(net, tile, block, m, gradient.w[SUBSETS > 1 ? tile : 0][block][m], hidden);
+                    move_weights(net, memory, tile, block, m, gradient.w[KEPT ? tile : 0][block][m], pace);
                 }
             }
         }
 #pragma unroll
         for (int row = 0; row < 2; ++row) {
-            const float sum = sum_over_quad(gradient.u[tile][row]) * (1.0f / BATCH);
-            if (!SHALLOW && unit_of(tile, row) < WIDTH) net.u[tile][row] = move(net.u[tile][row], sum, output);
+            if (SHALLOW || unit_of(tile, row) >= WIDTH) continue;
+            float& u = net.u[tile][row];
+            u = moved(u, gradient.u[tile][row], one.u[tile][row], two.u[tile][row], pace, pace.output);
         }
     }
-    const float sum = sum_over_quad(gradient.c) * (1.0f / BATCH);
-    if (HAS_C) net.c = move(net.c, sum, output);
+    if (HAS_C) net.c = moved(net.c, gradient.c, one.c, two.c, pace, pace.output);
 }
 
-// Moves every param by lr tau, times the rate of its layer, times a standard normal.
-DEVICE void add_noise(Network& net, Key root, float lr, float tau) {
-    const float hidden = -(lr * RATE_HIDDEN) * tau, output = -(lr * RATE_OUTPUT) * tau;
+// Adds to every param, or to its gradient, so much of a standard normal.
+template <class Some>
+DEVICE void add_noise(Some& net, Key root, float hidden, float output) {
     const Key b = fold_in(root, 0), w = fold_in(root, BIAS), c = fold_in(root, 2), u = fold_in(root, 1 + 2 * BIAS);
     for_each_weight(net, [&](float& weight, int place) {
         const Key key = place < AT_B ? w : b;

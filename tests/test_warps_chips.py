@@ -1,0 +1,86 @@
+"""The GPU engine for GPUs that are not here: its kernels compile for each, with launches that each of them allows."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from warps import nvrtc
+from warps.cases import CASES, plan_of
+
+import paritylab as pl
+from paritylab.engines import choose, warps
+from paritylab.engines.configuration import Configuration
+from paritylab.engines.warps import device as devices
+from paritylab.engines.warps.plan import Chip, kernel_of
+from paritylab.errors import InvalidInput
+
+KB, GB = 2**10, 2**30
+CHIPS = {  # of each capability a small one, as the CUDA programming guide and data sheets have them
+    "8.0": Chip((8, 0), 56, 163 * KB, 24 * GB),
+    "8.6": Chip((8, 6), 16, 99 * KB, 4 * GB),
+    "8.9": Chip((8, 9), 20, 99 * KB, 6 * GB),
+    "9.0": Chip((9, 0), 114, 227 * KB, 80 * GB),
+    "10.0": Chip((10, 0), 148, 227 * KB, 180 * GB),
+    "12.0": Chip((12, 0), 20, 99 * KB, 8 * GB),
+}
+SHORT = ("lane: one input", "team: a frozen layer")
+compiler = pytest.mark.skipif(nvrtc.library() is None, reason="NVRTC is not installed (nvidia-cuda-nvrtc)")
+
+
+def assert_compiles(name: str, chip: Chip) -> None:
+    plan = plan_of(*CASES[name], chip=chip)
+    assert plan.threads <= 1024
+    assert plan.shared <= chip.shared
+    architecture = "sm_{}{}".format(*chip.capability)
+    for source, kernel in ((plan.source, b"train"), (plan.start_source, b"start")):
+        assert kernel in nvrtc.machine_code(source, architecture)
+
+
+@compiler
+@pytest.mark.parametrize("capability", CHIPS)
+def test_each_kind_of_kernel_compiles_for_every_capability(capability):
+    for name in SHORT:
+        assert_compiles(name, CHIPS[capability])
+
+
+@compiler
+@pytest.mark.long
+@pytest.mark.parametrize(("place", "name"), list(enumerate(CASES)), ids=list(CASES))
+def test_each_case_compiles_for_one_capability_or_another(place, name):
+    assert_compiles(name, list(CHIPS.values())[place % len(CHIPS)])
+
+
+@compiler
+@pytest.mark.long
+@pytest.mark.slow
+@pytest.mark.parametrize("capability", CHIPS)
+def test_each_case_compiles_for_every_capability(capability):
+    for name in CASES:
+        assert_compiles(name, CHIPS[capability])
+
+
+@compiler
+def test_what_does_not_compile_says_why():
+    with pytest.raises(AssertionError, match='identifier "nothing" is undefined'):
+        nvrtc.machine_code('extern "C" __global__ void train() { nothing(); }', "sm_80")
+
+
+def test_what_fits_on_one_chip_need_not_fit_on_another():
+    small, large = (pl.Setup(pl.Parity(100, 2), pl.Learner(network, batch=8)) for network in (pl.MLP(8), pl.PolyNet(8)))
+    for chip in CHIPS.values():
+        found = [kernel_of(Configuration.of(setup.program), chip) for setup in (small, large)]
+        assert found == (["threads", "threads"] if chip.shared > 110 * KB else ["tiles", None])
+
+
+@pytest.mark.parametrize("capability", [(7, 5), (6, 1)])
+def test_an_older_card_is_refused_in_one_line(capability, monkeypatch):
+    old = SimpleNamespace(name="Tesla T4", chip=Chip(capability, 40, 64 * KB, 16 * GB))
+    monkeypatch.setattr(devices, "current", lambda: old)
+    setup = pl.Setup(pl.Parity(10, 3), pl.Learner())
+    assert choose(setup) != "warps"
+    assert not warps.available()
+    with pytest.raises(InvalidInput) as refused:
+        choose(setup, "warps")
+    why = "engine 'warps' needs a GPU of compute capability 8.0 or more, not Tesla T4 with {}.{}"
+    assert str(refused.value).startswith(why.format(*capability) + "; allowed here: ")
