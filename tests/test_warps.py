@@ -26,6 +26,7 @@ from paritylab.engines.warps import pool as pools
 from paritylab.engines.warps.plan import _text, prelude
 from paritylab.errors import InvalidInput
 from paritylab.setups import schedules
+from paritylab.setups.problems import Stage
 from paritylab.storage.records import CENSORED, DIVERGED, SOLVED
 
 pytestmark = pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
@@ -41,7 +42,9 @@ def emulator(tmp_path_factory) -> Emulator:
 SHORT = ("polynet, adam, everything", "warp: clipped, everything", "warp: momentum", "warp: adam without eps",
          "polynet, sample in passes", "warp: sample in passes", "warp: short last batches", "lane: one input",
          "lane: no biases, everything", "neuron, batch 40, everything", "polynet, gradient noise",
-         "warp: two tiles, 33 inputs, batch 100", "warp: no biases, everything", "team: two, width 100")
+         "warp: two tiles, 33 inputs, batch 100", "warp: no biases, everything", "team: two, width 100",
+         "lane: pairs", "warp: mixture of three", "lane: staged tasks", "warp: sum", "warp: staged, batch 70",
+         "team: many tasks")
 
 
 @pytest.mark.parametrize("name", long_but(CASES, *SHORT))
@@ -73,6 +76,14 @@ WHOLE = {
                                PROTOCOL),
     "warp, sample": pl.Setup(pl.Parity(10, 3, sample=300), pl.Learner(pl.MLP(10), optimiser=pl.SGD(0.5)), PROTOCOL),
     "team, adam": pl.Setup(pl.Parity(10, 3), pl.Learner(pl.MLP(20), optimiser=pl.Adam(0.01, eps=1e-3)), PROTOCOL),
+    "lane, staged": pl.Setup(
+        pl.Problem(10, (1, 3, 4), stages=(Stage(60, "biased:0.8", slide=True), Stage(90, batch=5, noise=0.05))),
+        pl.Learner(pl.MLP(10), optimiser=pl.SGD(0.3), batch=8), PROTOCOL),
+    "warp, tasks": pl.Setup(
+        pl.Problem(10, pl.Tasks([(3, 4), (5, 6), (7,)], weights=(0.5, 0.4, 0.1), solved=(0, 1))),
+        pl.Learner(pl.MLP(16), optimiser=pl.SGD(0.2)), PROTOCOL),
+    "warp, leaky": pl.Setup(pl.LeakyParity(10, 3, support="random", leak=0.3), pl.Learner(optimiser=pl.SGD(0.5)),
+                            PROTOCOL),
 }
 TUNING = {kind: {"tiles": 1} if kind.startswith("team") else {} for kind in WHOLE}
 
@@ -86,7 +97,8 @@ def test_records_are_those_of_lanes(kind, strict, emulator):
     if not strict:
         setup = replace(setup, protocol=replace(PROTOCOL, threshold=0.85, consecutive=2, fresh=True))
     longer = replace(setup, protocol=replace(setup.protocol, max_steps=400))
-    other = replace(setup, problem=replace(setup.problem, k=2, support=(3, 5)))
+    support = {"k": 2, "support": (3, 5)} if not isinstance(setup.problem, pl.Problem) else {}
+    other = replace(setup, problem=replace(setup.problem, **support))
     jobs = [Job(setup, SEED, np.arange(20)), Job(longer, SEED, np.arange(20, 30)), Job(other, SEED, np.arange(10))]
     got = train(jobs, emulator, **TUNING[kind]).records
     want, _ = engines.final_params(jobs, "lanes")
@@ -193,10 +205,11 @@ def test_where_there_is_a_gpu_it_is_chosen(emulator, monkeypatch):
     assert choose(WHOLE["warp"], curves=True) != "warps"
     assert engines.label("warps") == "warps_emulated_GPU"
     assert choose(WHOLE["team, adam"]) == choose(WHOLE["warp, sample"]) == "warps"
-    leaky = replace(WHOLE["warp"], problem=pl.LeakyParity(10, 3, leak=0.1))
-    assert choose(leaky) != "warps"
-    with pytest.raises(InvalidInput, match="'warps' cannot train this: it has parities of uniform inputs only"):
-        choose(leaky, "warps")
+    assert choose(WHOLE["lane, staged"]) == choose(WHOLE["warp, tasks"]) == choose(WHOLE["warp, leaky"]) == "warps"
+    drawn = replace(WHOLE["warp"], problem=pl.Problem(10, lambda x: x[:, 0]))
+    assert choose(drawn) != "warps"
+    with pytest.raises(InvalidInput, match="'warps' cannot train this: it has no target by a function"):
+        choose(drawn, "warps")
     result = pl.sweep([WHOLE["warp"]], 8, engine="warps")[0]
     assert same(result.records, train([Job(WHOLE["warp"], 0, np.arange(8))], emulator).records)
 

@@ -66,7 +66,7 @@ def save(figure: Figure, path: str | os.PathLike[str], made: Mapping[str, Any] |
     if stem.suffix[1:].lower() in FORMATS:
         stem, formats = stem.with_suffix(""), (stem.suffix[1:].lower(),)
     stem.parent.mkdir(parents=True, exist_ok=True)
-    contents = {suffix: _drawn_as(figure, suffix) for suffix in formats}
+    contents = {suffix: drawn_as(figure, suffix) for suffix in formats}
     table = data(figure)
     if table is not None:
         contents["csv"] = table.write_csv().encode()
@@ -79,9 +79,9 @@ def save(figure: Figure, path: str | os.PathLike[str], made: Mapping[str, Any] |
     return written
 
 
-def _drawn_as(figure: Figure, suffix: str) -> bytes:
+def drawn_as(figure: Figure, suffix: str) -> bytes:
+    """A file of this format; without a date, so that the same figure gives the same bytes."""
     buffer = io.BytesIO()
-    # No date in the file, so that the same figure gives the same bytes.
     undated = {} if suffix == "png" else {"Date" if suffix == "svg" else "CreationDate": None}
     figure.savefig(buffer, format=suffix, dpi=300, metadata=undated)
     return with_fonts(lighter(buffer.getvalue().decode())).encode() if suffix == "svg" else buffer.getvalue()

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from paritylab.engines import lanes, sources
+from paritylab.engines import lanes
 from paritylab.engines.configuration import Configuration
 from paritylab.engines.warps import device
 from paritylab.engines.warps.plan import H200, LEAST_CAPABILITY, MOST_EXAMPLES, MOST_INPUTS, in_passes, kernel_of
@@ -53,10 +53,6 @@ def refusal(setup: Setup) -> str | None:
     if why := lanes.refusal(setup):
         return why
     network, n = setup.learner.network, setup.problem.n
-    if not sources.plain(setup.problem):
-        return "it has parities of uniform inputs only"
-    if setup.protocol.within is not None:
-        return "it has no tolerance"
     if isinstance(network, MLP) and len(network.widths) > 1:
         return "it has no MLPs with more than one hidden layer"
     if n > MOST_INPUTS:

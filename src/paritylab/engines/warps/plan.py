@@ -13,15 +13,17 @@ import numpy as np
 
 from paritylab.engines import starts
 from paritylab.engines.configuration import Configuration
+from paritylab.engines.warps import problems
 from paritylab.setups import inits, schedules
 from paritylab.setups.inits import Init
 from paritylab.setups.setup import Setup
 
 KERNELS = Path(__file__).with_name("kernels")
+COMMON = ("base", "threefry", "activations", "losses", "problems", "runs", "samples", "rules")
 SOURCES = {
     "start": ("base", "threefry", "start"),
-    "threads": ("base", "threefry", "activations", "losses", "runs", "samples", "rules", "threads"),
-    "tiles": ("base", "threefry", "activations", "losses", "runs", "samples", "rules", "fragments", "tiles", "teams"),
+    "threads": (*COMMON, "threads"),
+    "tiles": (*COMMON, "fragments", "tiles", "teams"),
 }
 MOST_INPUTS = 256
 SMALL_BATCH = 16  # below, tensor cores would multiply mostly zeros
@@ -81,12 +83,20 @@ def _text(name: str) -> str:
     return (KERNELS / f"{name}.cuh").read_text(encoding="utf-8")
 
 
+def _real(value: float) -> str:
+    return f"{float(np.float32(value)).hex()}f"
+
+
+TYPES = {"float32": ("float", _real), "int32": ("int", str), "uint32": ("unsigned int", "{}u".format)}
+
+
 def prelude(constants: Mapping[str, Any]) -> str:
-    """The constants as C++: numbers, names of kinds, and tuples as a function of the index."""
+    """The constants as C++: numbers, names of kinds, arrays, and tuples as a function of the index."""
     lines = [
         "enum Family { MLP, NEURON, POLYNET };",
         "enum ActivationKind { RELU, CLIP, POWER, ZIGZAG, TRIANGLE, POLYNOMIAL, SINUSOID, GELU };",
         "enum LossKind { HINGE, SQUARE, LOGISTIC, CORRELATION, L1 };",
+        "enum TargetKind { PRODUCT, SUM, TABLE, TASKS };",
         "enum Rule { SGD, MOMENTUM, ADAM, RMSPROP, SIGN_OF };",
         "enum StartLaw { DRAWS_NOTHING, DRAWS_UNIFORM, DRAWS_SIGNS };",
     ]
@@ -95,15 +105,14 @@ def prelude(constants: Mapping[str, Any]) -> str:
             chosen = "".join(f"i == {i} ? {_real(x)} : " for i, x in enumerate(value))
             lines.append(f"constexpr int {name.upper()} = {len(value)};")
             lines.append(f"static __device__ __forceinline__ constexpr float {name}(int i) {{ return {chosen}0.0f; }}")
+        elif isinstance(value, np.ndarray):
+            listed = ", ".join(map(TYPES[kind := value.dtype.name][1], value.ravel().tolist())) or "0"
+            lines.append(f"static __device__ const {TYPES[kind][0]} {name}[] = {{{listed}}};")
         elif isinstance(value, float):
             lines.append(f"constexpr float {name} = {_real(value)};")
         else:
             lines.append(f"constexpr int {name} = {value if isinstance(value, str) else int(value)};")
     return "\n".join(lines) + "\n"
-
-
-def _real(value: float) -> str:
-    return f"{float(np.float32(value)).hex()}f"
 
 
 def plan(
@@ -137,6 +146,7 @@ def _constants(program: Setup, configuration: Configuration) -> dict[str, Any]:
     activation, numbers = configuration.activation, tuple(configuration.activation_params)
     if activation == "clip" and numbers[0] == math.inf:
         activation, numbers = "relu", ()
+    noises = [program.problem.noise, *(stage.noise or 0 for stage in program.problem.stages)]
     return _shape(configuration) | {
         "BATCH": configuration.batch,
         "EXAMPLES": configuration.sample,
@@ -146,7 +156,7 @@ def _constants(program: Setup, configuration: Configuration) -> dict[str, Any]:
         "numbers": numbers,
         "LOSS": configuration.loss.upper(),
         "LOSS_NUMBER": float((*configuration.loss_params, 0.0)[0]),
-        "FLIPS": program.problem.noise > 0,
+        "FLIPS": any(noise > 0 for noise in noises),
         "NOISY": program.learner.optimiser.noise > 0,
         "SCHEDULED": configuration.schedule is not None,
         "SCHEDULE_BLOCK": schedules.BLOCK,
@@ -156,10 +166,10 @@ def _constants(program: Setup, configuration: Configuration) -> dict[str, Any]:
         "DECAY_COUPLED": configuration.decay_coupled,
         "DECAY_PLAIN": configuration.decay_plain,
         **_rule(configuration),
+        **problems.constants(configuration),
         "EVAL_EVERY": configuration.eval_every,
         "EVAL_SIZE": configuration.eval_size,
         "EVAL_FRESH": configuration.eval_fresh,
-        "ALLOWED": configuration.allowed_errors,
         "CONSECUTIVE": configuration.consecutive,
         "STRETCH": max(1, min(STRETCH, 32 * STRETCH // configuration.batch)),
     }

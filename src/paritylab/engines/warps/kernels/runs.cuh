@@ -28,19 +28,6 @@ DEVICE Key evaluation_key(const Run& run) {
     return EVAL_FRESH ? fold_in(fold_in(run.key, EVALUATION), run.t) : run.evaluation;
 }
 
-// +1 or -1, from how many of the support's inputs are -1.
-DEVICE float parity(const u32 (&x)[WORDS], const u32 (&mask)[WORDS]) {
-    u32 odd = 0;
-#pragma unroll
-    for (int w = 0; w < WORDS; ++w) odd ^= x[w] & mask[w];
-    return __popc(odd) & 1 ? -1.0f : 1.0f;
-}
-
-DEVICE void draw(Key key, u32 sample, u32 (&x)[WORDS]) {
-#pragma unroll
-    for (int w = 0; w < WORDS; ++w) x[w] = random_bits(key, sample * WORDS + w);
-}
-
 DEVICE int steps_to_check(const Run& run) {
     const int on_grid = EVAL_EVERY - run.t % EVAL_EVERY, left = run.max_steps - run.t;
     return on_grid < left ? on_grid : left;
@@ -72,28 +59,38 @@ DEVICE float move(float theta, float gradient, Update update) {
 }
 
 struct Score {
+    bool few;  // errors, no more than allowed
     int errors;
     double loss;  // summed
 };
 
-// Errors and loss of what `outputs(key, first)` gives for 32 samples, one a lane, as (f, y). Stops once there are more
-// errors than allowed, unless `whole`: so the score of a run that has passed, or is finished, is complete.
+// Errors and loss of what `outputs(key, sample)` gives for 32 samples, one a lane, as (f, y); task by task, if there are
+// tasks. Stops once there are more errors than allowed, unless `whole`: so the score of a run that has passed, or is
+// finished, is complete.
 template <class Outputs>
 DEVICE Score evaluate(Key key, bool whole, const Outputs& outputs) {
-    Score score = {0, 0.0};
-    for (u32 first = 0; first < (u32)EVAL_SIZE && (whole || score.errors <= ALLOWED); first += 32) {
-        float f, y;
-        outputs(key, first, f, y);
-        const bool counts = first + lane_id() < (u32)EVAL_SIZE;
-        score.errors += __popc(__ballot_sync(ALL, counts && !(y * f > 0.0f)));
-        if (counts) score.loss += (double)Loss::value(f, y);
+    Score score = {true, 0, 0.0};
+#pragma unroll 1
+    for (u32 group = 0; group < (u32)GROUPS && (whole || score.few); ++group) {
+        const int allowed = GROUPS > 1 ? ALLOWED_ERRORS[group] : ALLOWED;
+        int errors = 0;
+        for (u32 first = 0; first < (u32)EVAL_SIZE && (whole || errors <= allowed); first += 32 * GROUPS) {
+            const u32 sample = group + first + GROUPS * lane_id();
+            float f, y;
+            outputs(key, sample, f, y);
+            const bool counts = sample < (u32)EVAL_SIZE;
+            errors += __popc(__ballot_sync(ALL, counts && !is_right(f, y)));
+            if (counts) score.loss += (double)Loss::value(f, y);
+        }
+        score.errors += errors;
+        score.few &= errors <= allowed;
     }
     return score;
 }
 
 // Whether the run has ended; if so `status` says how. The score must be that of `evaluate`.
 DEVICE bool judge(Run& run, const Score& score, bool finite, int& status) {
-    const bool passed = finite && score.errors <= ALLOWED;
+    const bool passed = finite && score.few;
     run.streak = passed ? run.streak + 1 : 0;
     const bool solved = passed && run.streak == CONSECUTIVE;
     status = !finite ? DIVERGED : solved ? SOLVED : CENSORED;
