@@ -65,7 +65,8 @@ def run(options: argparse.Namespace) -> None:
     import polars
 
     print(f"{options.file}: {networks!r}")
-    with polars.Config(tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, tbl_rows=20, tbl_cols=-1):
+    with polars.Config(tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, tbl_rows=20, tbl_cols=-1,
+                       tbl_width_chars=200, float_precision=4):
         for name, each in found.items():
             samples = getattr(each, "samples", None)
             print(f"\n{name}{'' if samples is None else f', of {samples} inputs'}\n{each.to_frame()}")
