@@ -1,45 +1,74 @@
-"""A progress bar on standard error for work that lasts over two seconds, where someone is watching."""
+"""A progress bar for work that lasts over two seconds, where someone is watching: a terminal, or a notebook's cell."""
 
 from __future__ import annotations
 
 import sys
 import time
-from typing import Any
+from html import escape
+from typing import Any, Protocol
+
+from paritylab import notebooks
 
 PATIENCE = 2.0
+BETWEEN = 0.25
+"""Seconds from one change of a notebook's bar to the next."""
+
+
+class _Shown(Protocol):
+    def announce(self, text: str) -> None: ...
+    def update(self, done: int, note: str) -> None: ...
+    def close(self) -> None: ...
 
 
 class Bar:
-    """Runs done, solved, model-steps per second and time left; silent where standard error is not a terminal.
+    """Runs done, solved, model-steps per second and time left; silent in a script whose standard error is no terminal.
 
     Use as a context manager; ``show`` may be called as often as one likes.
     """
 
     def __init__(self, title: str, total: int, wanted: bool | None = None) -> None:
-        self._title, self._total = title, total
-        self._wanted = sys.stderr.isatty() if wanted is None else wanted
+        cell = notebooks.shell() is not None
         self._start = time.perf_counter()
-        self._progress: Any = None
-        self._task: Any = None
+        self._shown: _Shown | None = None
+        if wanted if wanted is not None else cell or sys.stderr.isatty():
+            self._shown = _Cell(title, total) if cell else _Terminal(title, total)
 
     def __enter__(self) -> Bar:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._progress is not None:
-            self._progress.stop()
+        if self._shown is not None:
+            self._shown.close()
 
     def announce(self, text: str) -> None:
         """A line before the work begins."""
-        if self._wanted:
-            print(text, file=sys.stderr, flush=True)
+        if self._shown is not None:
+            self._shown.announce(text)
 
     def show(self, done: int, note: str = "") -> None:
-        if not self._wanted or time.perf_counter() - self._start < PATIENCE:
-            return
+        if self._shown is not None and time.perf_counter() - self._start >= PATIENCE:
+            self._shown.update(done, note)
+
+
+class _Terminal:
+    """On standard error."""
+
+    def __init__(self, title: str, total: int) -> None:
+        self._title, self._total = title, total
+        self._progress: Any = None
+        self._task: Any = None
+
+    def announce(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    def update(self, done: int, note: str) -> None:
         if self._progress is None:
             self._progress = self._open()
         self._progress.update(self._task, completed=done, note=note)
+
+    def close(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()
 
     def _open(self) -> Any:
         from rich.console import Console
@@ -58,6 +87,34 @@ class Bar:
         progress.start()
         self._task = progress.add_task(self._title, total=self._total, note="")
         return progress
+
+
+class _Cell:
+    """In the output of a notebook's cell: one line, which is gone when the work is done."""
+
+    def __init__(self, title: str, total: int) -> None:
+        self._title, self._total = title, total
+        self._line = notebooks.Line()
+        self._start = time.perf_counter()
+        self._last = 0.0
+        self._said = ""
+
+    def announce(self, text: str) -> None:
+        self._said = text
+        self._line.write(text)
+
+    def update(self, done: int, note: str) -> None:
+        now = time.perf_counter()
+        if now - self._last < BETWEEN:
+            return
+        self._last, elapsed = now, now - self._start
+        left = [f"{duration(elapsed * (self._total - done) / done)} left"] if 0 < done < self._total else []
+        text = ", ".join(filter(None, [f"{self._title} {done}/{self._total}", note, duration(elapsed), *left]))
+        said = f"{escape(self._said)}<br>" if self._said else ""
+        self._line.write(text, f'{said}<progress value="{done}" max="{max(self._total, 1)}"></progress> {escape(text)}')
+
+    def close(self) -> None:
+        self._line.clear()
 
 
 def duration(seconds: float) -> str:

@@ -21,6 +21,7 @@ from paritylab.engines.work import Job, Queue
 from paritylab.errors import InvalidInput, require
 from paritylab.functions.fingerprints import moment
 from paritylab.memory import Part, require_room
+from paritylab.notebooks import facts, table
 from paritylab.progress import Bar
 from paritylab.setups.losses import LossLike
 from paritylab.setups.setup import Setup
@@ -28,6 +29,8 @@ from paritylab.setups.setup import Setup
 SERIES = ("accuracy", "loss", "train_accuracy", "train_loss", "task_accuracy", "task_loss")
 MOST_BYTES = 4 * 10**9
 """The most memory the weights of all runs and points may take."""
+SHOWN = 7
+"""So many points are written out in a notebook."""
 POINT_BYTES = 64
 """What the number of a point takes."""
 
@@ -64,6 +67,21 @@ class Curves:
         if self.train_accuracy is None:
             raise InvalidInput("these curves have no training sample; ask with train=True, for a finite sample")
         return self._first(self.train_accuracy, threshold)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what there is, and the accuracies of the runs at a few points."""
+        runs, points = self.accuracy.shape
+        if runs * points == 0:
+            return facts({"Curves": f"{runs} runs, {points} points"})
+        some = np.unique(np.linspace(0, points - 1, min(points, SHOWN)).round().astype(int))
+        head = ["step", "accuracy", "lowest", "highest", "loss"]
+        rows = [(int(self.steps[i]), *(float(statistic(self.accuracy[:, i])) for statistic in (np.median, np.min, np.max)),
+                 float(np.median(self.loss[:, i]))) for i in some]
+        reached = self.first()
+        more = [name for name in ("train_accuracy", "weights", "task_accuracy", "checkpoint")
+                if getattr(self, name) is not None] + sorted(self.metrics or ())
+        said = f"Curves of {runs} runs at {points} points, medians over runs; {np.sum(reached >= 0)} reach accuracy 1"
+        return table(head, rows, said + (f"; also {', '.join(more)}" if more else ""))
 
     def _first(self, accuracy: np.ndarray, threshold: float) -> np.ndarray:
         reached = accuracy >= threshold

@@ -133,6 +133,12 @@ class Race:
         """The smallest percentile (the first of equals); its interval, too, is that of complete runs."""
         return self.rates[leader(self.rates)]
 
+    def _repr_html_(self) -> str:
+        """For notebooks: what is known of every Setup, the best one first."""
+        from paritylab.running.shown import race_html
+
+        return race_html(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain JSON values."""
         return {

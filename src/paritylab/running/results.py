@@ -39,6 +39,12 @@ class Results(list["Result"]):
         table = summaries(Gathered(found.series.select(*KEY, "count").filter(full), found.records))
         return about.filter(full).select(table["setup_id"], pl.all()).hstack(table.drop("setup_id"))
 
+    def _repr_html_(self) -> str:
+        """For notebooks: the parameters in which the Setups differ, and what came of each."""
+        from paritylab.running.shown import results_html
+
+        return results_html(self)
+
     def samples(self) -> Gathered:
         """All Records, Result after Result, with the Setup's parameters beside the key of each: what figures take."""
         import polars as pl

@@ -22,13 +22,14 @@ from paritylab.setups.losses import Loss, LossLike, loss
 from paritylab.setups.networks.activations import Activation
 from paritylab.setups.problems import laws
 from paritylab.setups.schedules import Schedule
+from paritylab.setups.words import Shown
 
 CONVENTIONS = 1
 """Version of what a Setup means in numbers (streams, checks, updates); part of every Setup's id."""
 
 
 @dataclass(frozen=True)
-class Learner:
+class Learner(Shown):
     """What learns and how: network, initialisation, loss, optimiser, batch size."""
 
     network: Any = field(default_factory=lambda: networks.MLP())
@@ -105,7 +106,7 @@ class Protocol:
 
 
 @dataclass(frozen=True, eq=False)
-class Setup:
+class Setup(Shown):
     """One experiment: what is learned, by what, judged how. Its id is the hash of its canonical JSON.
 
     A user's own functions are in it by their fingerprints, taken when the JSON, the id or the hash is first asked for;

@@ -7,6 +7,8 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from paritylab.notebooks import facts
+
 if TYPE_CHECKING:
     from paritylab.setups.problems import AnyProblem, Problem
     from paritylab.setups.setup import Setup
@@ -90,11 +92,33 @@ def setups_in_words(setups: Sequence[Setup]) -> str:
     ['parity: k 3, n 20 | 30', 'mlp: activation relu, width 10', 'batch 32, init torch, loss hinge']
     """
     texts = [json.loads(setup.to_json()) for setup in setups]
-    problem, network = (_part([path(text) for text in texts]) for path in (
-        lambda text: _without(text["problem"], "support"), lambda text: text["learner"]["network"]))
-    rest = _part([_without(text["learner"], "network", "optimiser", "type") for text in texts])
-    optimiser = _part([text["learner"]["optimiser"] for text in texts])
-    return "; ".join([problem, network, rest, optimiser, _protocol([text["protocol"] for text in texts])])
+    learner = _learner([text["learner"] for text in texts])
+    return "; ".join([_problem(texts), *learner.values(), _protocol([text["protocol"] for text in texts])])
+
+
+class Shown:
+    """A Setup, or a Learner, as a small table in a notebook."""
+
+    def _repr_html_(self) -> str:
+        from paritylab.setups.setup import Setup, encode
+
+        if not isinstance(self, Setup):
+            return facts(_learner([encode(self)]))
+        text = json.loads(self.to_json())
+        return facts({"problem": _problem([text]), **_learner([text["learner"]]),
+                      "protocol": _protocol([text["protocol"]]), "id": self.id})
+
+
+def _problem(texts: Sequence[dict[str, Any]]) -> str:
+    return _part([_without(text["problem"], "support") for text in texts])
+
+
+def _learner(parts: Sequence[dict[str, Any]]) -> dict[str, str]:
+    return {
+        "network": _part([part["network"] for part in parts]),
+        "training": _part([_without(part, "network", "optimiser", "type") for part in parts]),
+        "optimiser": _part([part["optimiser"] for part in parts]),
+    }
 
 
 def _protocol(parts: Sequence[dict[str, Any]]) -> str:

@@ -7,10 +7,13 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from paritylab.notebooks import table
 from paritylab.storage.kept import digest_of_arrays
 
 STATUSES = ("solved", "censored", "diverged")
 SOLVED, CENSORED, DIVERGED = range(3)
+SHOWN = 5
+"""So many Records are written out in a notebook."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,15 @@ class Records:
     def take(self, which: np.ndarray) -> Records:
         """The rows that ``which`` (indices or a mask) selects."""
         return Records(*(getattr(self, name)[which] for name in COLUMNS))
+
+    def _repr_html_(self) -> str:
+        """For notebooks: how many ended how, and the first of them."""
+        counts = [f"{count} {name}" for name, count in zip(STATUSES, np.bincount(self.status, minlength=3), strict=True)]
+        some = zip(*(getattr(self, name)[:SHOWN].tolist() for name in COLUMNS), strict=True)
+        rows = [(run, STATUSES[status], t_c if status == SOLVED else None, *rest) for run, status, t_c, *rest in some]
+        if len(self) > SHOWN:
+            rows.append(("…",) * len(COLUMNS))
+        return table(COLUMNS, rows, f"{len(self)} Records: {', '.join(counts)}")
 
     @property
     def digest(self) -> str:

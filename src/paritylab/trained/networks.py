@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from paritylab.errors import InvalidInput, require
+from paritylab.notebooks import facts
 from paritylab.setups.setup import Setup
+from paritylab.setups.words import setups_in_words
 from paritylab.trained import files
 from paritylab.trained import params as arrays
 
@@ -67,7 +69,7 @@ class TrainedNetwork:
         except ModuleNotFoundError as error:
             raise InvalidInput(f"to_torch needs PyTorch (pip install 'paritylab[torch]'): {error}") from error
 
-        return module(self.setup.learner.network, self.params)
+        return module(self.setup.learner.network, self.params).eval()
 
     def to_onnx(self) -> ModelProto:
         """The network as an ONNX model, from ``x`` (rows, n) to ``f`` (rows,); where it comes from is in its metadata.
@@ -98,6 +100,10 @@ class TrainedNetwork:
 
     def __repr__(self) -> str:
         return f"<TrainedNetwork run {self.run}, step {self.step} {_about(self, self.params)}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return _html(self, {"run": self.run, "step": self.step}, self.params)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -183,8 +189,20 @@ class TrainedNetworks:
         one = {name: leaf[0] for name, leaf in self.params.items()} if len(self) else {}
         return f"<{len(self)} TrainedNetworks {_about(self, one)}>"
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        ends = ({"steps": f"{self.steps.min()} to {self.steps.max()}, median {np.median(self.steps):g}"} if len(self)
+                else {})
+        return _html(self, {"networks": len(self), **ends}, self.params)
+
 
 def _about(trained: TrainedNetwork | TrainedNetworks, params: Mapping[str, np.ndarray]) -> str:
     kind, count = type(trained.setup.learner.network).__name__, sum(leaf.size for leaf in params.values())
     exact = "" if trained.exact else ", not exact"
     return f"of {trained.setup.id}, {trained.engine}, seed {trained.seed}: {kind}, {count} params{exact}"
+
+
+def _html(trained: TrainedNetwork | TrainedNetworks, which: dict[str, Any], params: Mapping[str, np.ndarray]) -> str:
+    shapes = ", ".join(f"{name} {' x '.join(map(str, leaf.shape)) or 'one number'}" for name, leaf in params.items())
+    return facts({"Setup": setups_in_words([trained.setup]), **which, "params": shapes,
+                  "trained": f"by {trained.engine}, seed {trained.seed}{'' if trained.exact else ', not exact'}"})
