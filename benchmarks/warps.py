@@ -1,9 +1,9 @@
 """The GPU engine ``warps`` beside JAX and PyTorch on one GPU: ``python benchmarks/warps.py [section ...]``.
 
 Sections: ``kernels`` (W1 to W3 over launch parameters), ``optimisers`` (W1 to W3 by each of them), ``problems`` (W1 on
-finite samples), ``cache`` (compiling, and finding what was compiled), ``million`` (10^6 networks of (30, 3) from
-nothing to Records), ``others`` (JAX, batched PyTorch, a PyTorch loop), which take about six minutes; ``W1``, ``W2`` and
-``W3`` alone are for profilers. Prints one line of JSON for each result as it comes.
+finite samples, other laws of inputs and targets), ``cache`` (compiling, and finding what was compiled), ``million``
+(10^6 networks of (30, 3) from nothing to Records), ``others`` (JAX, batched PyTorch, a PyTorch loop), which take about
+six minutes; ``W1``, ``W2`` and ``W3`` alone are for profilers. Prints one line of JSON for each result as it comes.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ import numpy as np
 from workloads import IDLE_RATE, WORKLOADS
 
 import paritylab as pl
+from paritylab import laws
 from paritylab.engines.configuration import Configuration
 from paritylab.engines.warps import WarpsPool, device
 from paritylab.engines.warps.plan import plan
 from paritylab.engines.work import Job, Queue
+from paritylab.setups.problems import Stage
 from paritylab.storage.records import SOLVED, Records
 
 ROWS = 2**16  # more than are trained at once
@@ -76,12 +78,21 @@ OPTIMISERS_SWEEP: dict[str, list[dict[str, Any]]] = {
     **{f"W3 {rule}": [{"kernel": "threads"}, {"kernel": "threads", "warps": 1}, {"kernel": "tiles", "blocks": 5},
                       {"kernel": "tiles", "blocks": 3}] for rule in ("clipped", "momentum", "adam")},
 }
-PROBLEMS: dict[str, dict[str, Any]] = {
-    "fresh": {},
-    "sample of 1,000, in passes": {"sample": 1000},
-    "sample of 20,000, in passes": {"sample": 20_000},
-    "sample of 1,000, short last": {"sample": 1000, "short_last": True},
-    "sample of 1,000, with replacement": {"sample": 1000, "replacement": True},
+PROBLEMS: dict[str, Any] = {
+    "fresh": pl.Parity(30, 3),
+    "sample of 1,000, in passes": pl.Parity(30, 3, sample=1000),
+    "sample of 20,000, in passes": pl.Parity(30, 3, sample=20_000),
+    "sample of 1,000, short last": pl.Parity(30, 3, sample=1000, short_last=True),
+    "sample of 1,000, with replacement": pl.Parity(30, 3, sample=1000, replacement=True),
+    "label noise": pl.Parity(30, 3, noise=0.1),
+    "biased inputs": pl.Problem(30, (0, 1, 2), "biased:0.3"),
+    "mixed inputs": pl.Problem(30, (0, 1, 2), "mixture:0.2,biased:0.9"),
+    "pairs of inputs": pl.Problem(30, (0, 1, 2), laws.Pairs([(i, i + 15) for i in range(15)], 0.3)),
+    "leaky": pl.LeakyParity(30, 3, leak=0.1),
+    "majority of 5": pl.Problem(30, "majority:5"),
+    "sum of 3 terms": pl.Problem(30, "staircase:3"),
+    "10 tasks": pl.Problem(30, pl.Tasks([(10 + i, 20, 21) for i in range(10)])),
+    "stages": pl.Problem(30, (0, 1, 2), stages=[Stage(2**25, "biased:0.9", slide=True)]),
 }
 OTHERS_SECONDS = 75  # for each
 
@@ -119,9 +130,9 @@ def optimisers() -> None:
 
 
 def problems() -> None:
-    """W1 on finite samples, beside fresh batches."""
-    setup = WORKLOADS["W1"].setup()
-    setups = {f"W1 {name}": replace(setup, problem=pl.Parity(30, 3, **data)) for name, data in PROBLEMS.items()}
+    """W1 on finite samples and other problems, beside fresh batches of uniform inputs."""
+    setup = WORKLOADS["W1"].setup(max_steps=2**25)  # what passes through samples allow, and more than are done here
+    setups = {f"W1 {name}": replace(setup, problem=problem) for name, problem in PROBLEMS.items()}
     time_each(setups, [(name, {}) for name in setups])
 
 

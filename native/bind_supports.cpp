@@ -1,4 +1,4 @@
-// The Python class paritylab._lanes.Search, and the choice of its instruction set.
+// The Python class paritylab._lanes.Search.
 #include "bind_supports.h"
 
 #include <nanobind/ndarray.h>
@@ -11,58 +11,11 @@
 #include <tuple>
 
 #include "supports.h"
-#include "threads.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace paritylab {
-
-#if defined(__x86_64__)
-namespace avx512 {
-Searches searches();
-}
-namespace avx2 {
-Searches searches();
-}
-#endif
-namespace baseline {
-Searches searches();
-}
-
-const std::vector<Searches>& supported_searches() {
-    static const std::vector<Searches> all = [] {
-        std::vector<Searches> found;
-#if defined(__x86_64__)
-        __builtin_cpu_init();
-        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-            __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("popcnt")) {
-            found.push_back(avx512::searches());
-        }
-        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt")) found.push_back(avx2::searches());
-#endif
-        found.push_back(baseline::searches());
-        return found;
-    }();
-    return all;
-}
-
-void Search::advance(int threads, Moment pause, Moment end) {
-    const uint32_t most = hits_.errors;
-    in_threads(std::max(threads, 1), [&](size_t) {
-        Hits found(most);
-        try {
-            for (size_t task = next_++; task < tasks(); task = next_++) {
-                run(task, found, end);
-                if (std::chrono::steady_clock::now() >= pause) break;
-            }
-        } catch (const Cut&) {
-            cut_ = true;
-        }
-        const std::lock_guard lock(mutex_);
-        hits_.join(found);
-    });
-}
 
 namespace {
 
@@ -110,6 +63,9 @@ void bind_supports(nb::module_& m) {
         for (const Searches& each : supported_searches()) names.emplace_back(each.isa);
         return names;
     }, "The instruction sets that searches have on this machine, best first.");
+    m.def("count_words", [](int64_t times, const std::string& isa) { return expect_searches(isa).count_words(times); },
+          "times"_a, "isa"_a = "auto", nb::call_guard<nb::gil_scoped_release>(),
+          "Counts the ones of 1024 words so many times, out of the first cache, for benchmarks.");
     nb::class_<Found>(m, "Search", "A search for the parities of fewest errors, in tasks that threads share.")
         .def_static("enumerate", [](Array<uint64_t, 2> columns, Array<uint64_t, 1> labels, int64_t rows,
                                     Array<uint32_t, 1> limits, int size, size_t first, const std::string& isa) {

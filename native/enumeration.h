@@ -15,7 +15,7 @@ public:
     size_t tasks() const override { return size_ == 1 ? 1 : evidence_.features - (size_ - 1); }
 
 private:
-    // What labels lack of the members so far: prefix[d] is the sum of labels and d members.
+    // prefix[d] is the sum of labels and d members, in the words that are tested first.
     struct State {
         std::vector<std::vector<uint64_t>> prefix;
         std::array<int32_t, MOST_MEMBERS> members{};
@@ -33,7 +33,7 @@ private:
 
     void add(State& state, int depth, size_t member) const {
         state.members[depth] = static_cast<int32_t>(member);
-        for (size_t w = 0; w < evidence_.words; ++w) {
+        for (size_t w = 0; w < first_; ++w) {
             state.prefix[depth + 1][w] = state.prefix[depth][w] ^ evidence_.row(w)[member];
         }
     }
@@ -89,9 +89,10 @@ private:
     }
 
     void finish(State& state, size_t last, size_t word, int64_t errors) const {
-        const uint64_t* prefix = state.prefix[size_ - 1].data();
         for (; word < evidence_.words; ++word) {
-            errors += __builtin_popcountll(evidence_.row(word)[last] ^ prefix[word]);
+            uint64_t sum = evidence_.labels[word] ^ evidence_.row(word)[last];
+            for (int depth = 0; depth < size_ - 1; ++depth) sum ^= evidence_.row(word)[state.members[depth]];
+            errors += __builtin_popcountll(sum);
             const Range likely = range(word, state.hits.errors);
             if (errors > likely.low && errors < likely.high) return;
         }

@@ -109,6 +109,8 @@ struct Searches {
     std::unique_ptr<Search> (*enumerate)(Evidence evidence, int size, size_t first);
     // Supports of 3 or 4 members whose keys add up to the target.
     std::unique_ptr<Search> (*meet)(Evidence evidence, int size, Keys keys);
+    // Adds 1024 words to a mask and counts their ones, so many times: the floor of an enumeration.
+    int64_t (*count_words)(int64_t times);
 };
 
 // Those this machine can run, best first.

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paritylab import InvalidInput, LeakyParity, Parity, Polynomial, Setup, baselines, rng, statistics
-from paritylab.baselines import comparison, elimination, guessing, low_degree
+from paritylab.baselines import comparison, elimination, gf2, guessing, low_degree
 from paritylab.baselines.records import Record, as_records, frame
 from paritylab.baselines.registry import METHODS
 from paritylab.baselines.sources import Examples, Source
@@ -117,7 +117,7 @@ def test_pooled_elimination_survives_noise_and_rank_deficiency():
     x[:, 7] = x[:, 3]
     y = x[:, [3, 11]].sum(axis=1) % 2 == 1
     y ^= generator.random(300) < 0.04
-    solution = elimination.pooled(x, y, generator, 0.9, 200)
+    solution = gf2.pooled(x, y, generator, 0.9, 200)
     assert solution.rank == 23
     assert solution.support == [3, 11]
 

@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from paritylab.measures.heavy import bucket_weights, characters, heavy
 from paritylab.errors import InvalidInput
+from paritylab.measures.heavy import bucket_weights, characters, heavy
 
 N = 8
 CUBE = np.array(list(itertools.product([1, -1], repeat=N)), np.int8)

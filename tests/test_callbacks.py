@@ -104,7 +104,7 @@ class SummaryWriter:
     made: list[SummaryWriter] = []  # noqa: RUF012
 
     def __init__(self, logdir=None, comment="", purge_step=None, max_queue=10, flush_secs=120, filename_suffix=""):
-        self.logdir, self.scalars, self.texts, self.closed = logdir, [], [], False
+        self.logdir, self.suffix, self.scalars, self.texts, self.closed = logdir, filename_suffix, [], [], False
         self.made.append(self)
 
     def add_scalar(self, tag, scalar_value, global_step=None, walltime=None):
@@ -185,6 +185,7 @@ def test_tensorboard_has_the_numbers(monkeypatch, tmp_path):
     assert ("summary/median", result.summary.median, 20) in writer.scalars
     pl.curves(SETUP, [0, 10], callbacks=[pl.callbacks.TensorBoard(tmp_path)])
     assert [step for tag, _, step in SummaryWriter.made[-1].scalars if tag == "loss"] == [0, 10]
+    assert SummaryWriter.made[-1].suffix != writer.suffix  # or it would write over the first one's file
 
 
 def test_mlflow_has_the_numbers(monkeypatch):

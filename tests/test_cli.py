@@ -167,7 +167,7 @@ def test_curves_are_written_with_a_row_for_each_run_and_point(capsys, tmp_path):
     document = json.loads(text)
     assert [row["run"] for row in document["runs"]] == [0, 1]
     written = {Path(name).suffix: name for name in document["files"] if "curves-" in name}
-    assert set(written) == {".parquet", ".csv", ".png", ".svg", ".pdf"}
+    assert set(written) == {".parquet", ".csv", ".png", ".svg", ".pdf", ".json"}
     frame = pl.read_parquet(written[".parquet"])
     assert frame.columns == ["run", "step", "accuracy", "loss", "train_accuracy", "train_loss", "rho"]
     assert frame["step"].to_list() == [0, 30, 60, 90] * 2

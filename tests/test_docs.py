@@ -28,9 +28,11 @@ def test_the_reference_is_what_the_code_says():
 def test_the_how_to_pages_are_there():
     assert set(HOW_TO) == {"add-a-claim", "add-a-paper", "add-a-network", "add-a-learner", "add-an-engine",
                            "amend-a-claim", "optimisers", "run-on-slurm", "read-the-store", "multitask",
-                           "check-a-result", "curriculum", "staircase", "grokking", "pose-your-own-question"}
+                           "check-a-result", "curriculum", "staircase", "grokking", "pose-your-own-question",
+                           "keep-networks", "look-inside", "figures", "from-pytorch", "find-a-parity"}
 
 
+LONG = {"pose-your-own-question", "from-pytorch"}
 WITH_EXAMPLES = [name for name in HOW_TO if name != "run-on-slurm"]
 
 
@@ -49,7 +51,7 @@ def forget(package: str) -> None:
 
 
 @pytest.mark.usefixtures("example")
-@pytest.mark.parametrize("name", long_but(WITH_EXAMPLES, *(set(WITH_EXAMPLES) - {"pose-your-own-question"})))
+@pytest.mark.parametrize("name", long_but(WITH_EXAMPLES, *(set(WITH_EXAMPLES) - LONG)))
 def test_examples_in_python_run(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names: dict = {"__name__": name.replace("-", "_")}

@@ -216,8 +216,8 @@ def test_margins_are_those_of_all_inputs(name):
     params = start(setup)
     margin = values(setup, params) * character((0, 1))
     found = pl.inside.margins((setup, params), levels=(0.01, 0.25, 0.5))
-    ordered = np.sort(margin)
-    np.testing.assert_allclose(found.quantiles, ordered[[math.ceil(q * 2**N) - 1 for q in (0.01, 0.25, 0.5)]], rtol=1e-4)
+    ordered, ranks = np.sort(margin), [math.ceil(share * 2**N) - 1 for share in (0.01, 0.25, 0.5)]
+    np.testing.assert_allclose(found.quantiles, ordered[ranks], rtol=1e-4)
     assert found.accuracy == (margin > 0).mean()
     assert found.mean == pytest.approx(margin.mean(), rel=1e-3)
     assert found.smallest == pytest.approx(ordered[0], rel=1e-4)
@@ -241,13 +241,14 @@ def test_normalised_margins_do_not_depend_on_the_scale_of_weights():
 
 
 def test_intervals_of_sampled_margins_hold_together():
+    """Margins are equal to single precision: other sums of the same numbers round otherwise."""
     setup = setup_of(pl.MLP(5))
     params = start(setup, seed=1)
     exact = pl.inside.margins((setup, params))
     missed, wrong, trials = 0, 0, 150
     for seed in range(trials):
         found = pl.inside.margins((setup, params), samples=600, seed=seed, level=0.9)
-        missed += bool(np.any((found.low > exact.quantiles) | (exact.quantiles > found.high)))
+        missed += bool(np.any((found.low > exact.quantiles + 1e-6) | (exact.quantiles > found.high + 1e-6)))
         wrong += not found.accuracy_low <= exact.accuracy <= found.accuracy_high
     assert max(missed, wrong) <= alarms(trials, 0.9)
 

@@ -140,7 +140,7 @@ def test_a_recording_is_what_its_setup_gives(tmp_path):
 
 
 def test_the_home_page_is_light(site, pages):
-    needed = {"index.html", "assets/site.css", "assets/site.js", "assets/theme.js"}
+    needed = {"index.html", "assets/site.css", "assets/palette.css", "assets/site.js", "assets/theme.js"}
     learning = {f"assets/{name}.js" for name in ("plots", "setups", "lab", "twenty")}
     links = {link for link in pages["index.html"].links if link.startswith("assets/")}
     assert links == (needed - {"index.html"}) | learning

@@ -16,6 +16,7 @@ from lengths import long_but
 import paritylab as pl
 from paritylab import provenance
 from paritylab.setups.networks.activations import ARITIES
+from paritylab.setups.networks.graph import ARITIES as GRAPH_STEPS
 from paritylab.trained import params as arrays
 from paritylab.trained import regenerating
 
@@ -24,6 +25,7 @@ onnx_reference = pytest.importorskip("onnx.reference")
 
 ACTIVATIONS = ["relu", "relu6", "clipped-relu:2.5", "power:1", "power:3", "zigzag:2", "zigzag:3", "infinite-zigzag:3",
                "oscillating:3", "sinusoid:3,2", "gelu", "tanh"]
+ACTIVATED = ["relu6", "gelu-tanh", "tanh", "sigmoid", "selu", "mish", "softplus", "leaky-relu:0.1", "elu:0.7"]
 NETWORKS = {f"{kind.__name__} {spec}": make(spec) for spec in ACTIVATIONS
             for kind, make in ((pl.MLP, lambda spec: pl.MLP((6, 5), spec)), (pl.Neuron, pl.Neuron))}
 NETWORKS |= {
@@ -34,6 +36,17 @@ NETWORKS |= {
     "polynet": pl.PolyNet(3),
     "disjoint polynet": pl.DisjointPolyNet(3),
     "transformer": pl.Transformer(d_emb=12, d_attn=3, heads=5, d_mlp=9),
+}
+GRAPHS = {
+    "residual": pl.Graph(["linear:12", "layer-norm", "relu", "linear-no-bias:12", "add of 3,4", "gelu", "linear:1"]),
+    "activations": pl.Graph(["linear:8", *(step for step in ACTIVATED), "linear:1"]),
+    "shared": pl.Graph(["linear:12", "silu", "again:1", "mul of 2,3", "layer-norm-no-bias:0.001", "dropout:0.5",
+                        "cat of 6,2", "sub of 7,7", "cat of 8,3,0", "layer-norm-no-weights", "times:0.5", "plus:1",
+                        "abs", "linear:4", "power:2", "mean"]),
+    "selected": pl.Graph(["linear:5", "select:-2"]),
+    "product": pl.Graph(["linear:3", "prod"]),
+    "summed": pl.Graph(["linear-no-bias:3", "cos", "sum"]),
+    "squeezed": pl.Graph(["linear:3", "sin", "linear:1", "squeeze"]),
 }
 X = np.where(np.random.default_rng(1).random((200, 12)) < 0.5, 1, -1).astype(np.float32)
 
@@ -68,6 +81,20 @@ def test_a_pytorch_module_and_an_onnx_model_compute_the_same(name):
     (got,) = onnx_reference.ReferenceEvaluator(model).run(None, {"x": X})
     assert_close(got, want)
     assert {p.key: p.value for p in model.metadata_props}["setup"] == network.setup.to_json()
+
+
+def test_all_steps_of_graphs_are_tried():
+    assert {step.name for graph in GRAPHS.values() for step in graph.parsed} == set(GRAPH_STEPS)
+
+
+@pytest.mark.parametrize("name", long_but(GRAPHS, "residual"))
+def test_a_graph_is_a_pytorch_module_again(name):
+    network = some(GRAPHS[name])[1]
+    with torch.no_grad():
+        assert_close(network.to_torch()(torch.from_numpy(X)).numpy(), network.apply(X))
+    assert sum(p.numel() for p in network.to_torch().parameters()) == sum(a.size for a in network.params.values())
+    with pytest.raises(pl.InvalidInput, match="no ONNX model can be made of a Graph"):
+        network.to_onnx()
 
 
 @pytest.mark.long
@@ -105,7 +132,7 @@ def test_functions_of_ones_own_are_refused_in_a_line():
     own = pl.Network(make, lambda params, x: x @ params["w"])
     for network in (pl.MLP(5, bent), own):
         for way in ("to_torch", "to_onnx"):
-            with pytest.raises(pl.InvalidInput, match=r"^[^\n]*of your|^[^\n]*your activation"):
+            with pytest.raises(pl.InvalidInput, match=r"^[^\n]*(of your|your activation|of a Network)[^\n]*$"):
                 getattr(some(network)[0], way)()
 
 

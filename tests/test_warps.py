@@ -14,18 +14,20 @@ import numpy as np
 import pytest
 from blocks import same
 from lengths import long_but
+from native_problems import PROBLEMS
 from warps.cases import CASES, assert_follows_oracle, train
 from warps.emulator import Emulator
 
 import paritylab as pl
 from paritylab import engines
 from paritylab.engines import Job, choose, lanes, warps
-from paritylab.engines.curves import curves
+from paritylab.engines.curves import SERIES, curves
 from paritylab.engines.warps import device as devices
 from paritylab.engines.warps import pool as pools
 from paritylab.engines.warps.plan import _text, prelude
 from paritylab.errors import InvalidInput
 from paritylab.setups import schedules
+from paritylab.setups.problems import Stage
 from paritylab.storage.records import CENSORED, DIVERGED, SOLVED
 
 pytestmark = pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
@@ -41,7 +43,9 @@ def emulator(tmp_path_factory) -> Emulator:
 SHORT = ("polynet, adam, everything", "warp: clipped, everything", "warp: momentum", "warp: adam without eps",
          "polynet, sample in passes", "warp: sample in passes", "warp: short last batches", "lane: one input",
          "lane: no biases, everything", "neuron, batch 40, everything", "polynet, gradient noise",
-         "warp: two tiles, 33 inputs, batch 100", "warp: no biases, everything", "team: two, width 100")
+         "warp: two tiles, 33 inputs, batch 100", "warp: no biases, everything", "team: two, width 100",
+         "lane: pairs", "warp: mixture of three", "lane: staged tasks", "warp: sum", "warp: staged, batch 70",
+         "team: many tasks")
 
 
 @pytest.mark.parametrize("name", long_but(CASES, *SHORT))
@@ -73,6 +77,14 @@ WHOLE = {
                                PROTOCOL),
     "warp, sample": pl.Setup(pl.Parity(10, 3, sample=300), pl.Learner(pl.MLP(10), optimiser=pl.SGD(0.5)), PROTOCOL),
     "team, adam": pl.Setup(pl.Parity(10, 3), pl.Learner(pl.MLP(20), optimiser=pl.Adam(0.01, eps=1e-3)), PROTOCOL),
+    "lane, staged": pl.Setup(
+        pl.Problem(10, (1, 3, 4), stages=(Stage(60, "biased:0.8", slide=True), Stage(90, batch=5, noise=0.05))),
+        pl.Learner(pl.MLP(10), optimiser=pl.SGD(0.3), batch=8), PROTOCOL),
+    "warp, tasks": pl.Setup(
+        pl.Problem(10, pl.Tasks([(3, 4), (5, 6), (7,)], weights=(0.5, 0.4, 0.1), solved=(0, 1))),
+        pl.Learner(pl.MLP(16), optimiser=pl.SGD(0.2)), PROTOCOL),
+    "warp, leaky": pl.Setup(pl.LeakyParity(10, 3, support="random", leak=0.3), pl.Learner(optimiser=pl.SGD(0.5)),
+                            PROTOCOL),
 }
 TUNING = {kind: {"tiles": 1} if kind.startswith("team") else {} for kind in WHOLE}
 
@@ -86,7 +98,8 @@ def test_records_are_those_of_lanes(kind, strict, emulator):
     if not strict:
         setup = replace(setup, protocol=replace(PROTOCOL, threshold=0.85, consecutive=2, fresh=True))
     longer = replace(setup, protocol=replace(setup.protocol, max_steps=400))
-    other = replace(setup, problem=replace(setup.problem, k=2, support=(3, 5)))
+    support = {"k": 2, "support": (3, 5)} if not isinstance(setup.problem, pl.Problem) else {}
+    other = replace(setup, problem=replace(setup.problem, **support))
     jobs = [Job(setup, SEED, np.arange(20)), Job(longer, SEED, np.arange(20, 30)), Job(other, SEED, np.arange(10))]
     got = train(jobs, emulator, **TUNING[kind]).records
     want, _ = engines.final_params(jobs, "lanes")
@@ -136,6 +149,34 @@ def test_runs_start_from_the_weights_of_lanes(law, emulator):
     jobs = [Job(setup, 2**32 - 1, np.array([0, 1, 2**32 - 1]))]
     _, want = engines.final_params(jobs, "lanes")
     assert all(map(np.array_equal, jax.tree.leaves(train(jobs, emulator).params), jax.tree.leaves(want)))
+
+
+TRACED = {
+    "lane: sample of tasks": pl.Setup(PROBLEMS["sample of tasks"], pl.Learner(pl.MLP(5), batch=6)),
+    "warp: sample of a law": pl.Setup(PROBLEMS["sample of a law"], pl.Learner(pl.MLP(5), batch=16)),
+    "warp: tasks, adam, fresh": pl.Setup(PROBLEMS["two tasks"], pl.Learner(pl.MLP(5, "gelu"), optimiser=pl.Adam(0.01)),
+                                         pl.Protocol(fresh=True)),
+    "lane: polynet, scheduled": pl.Setup(
+        pl.Parity(9, 2), pl.Learner(pl.PolyNet(2), optimiser=pl.SGD(0.01, momentum=0.5, schedule="steps:2,0.5"))),
+}
+
+
+@pytest.mark.parametrize("name", TRACED)
+def test_curves_are_those_of_jax(name, emulator, monkeypatch):
+    monkeypatch.setattr(devices, "current", lambda: emulator)
+    setup = replace(TRACED[name], protocol=replace(TRACED[name].protocol, eval_size=130))
+    train = setup.problem.sample is not None
+    with monkeypatch.context() as within:
+        within.setattr(pools, "MOST_ROWS", 2)  # the third waits
+        got, want = (pl.curves(setup, steps=[0, 5, 6, 20], runs=range(3), engine=engine, train=train, weights=True)
+                     for engine in ("warps", "jax"))
+    for series in SERIES:
+        a, b = getattr(got, series), getattr(want, series)
+        assert (a is None) == (b is None)
+        if a is not None:
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5, err_msg=series)
+    for a, b in zip(jax.tree.leaves(got.weights), jax.tree.leaves(want.weights), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-5)
 
 
 # Parts ----------------------------------------------------------------------------------------------------------
@@ -190,13 +231,14 @@ def test_the_emulator_notices_mistakes(mistake, tmp_path):
 def test_where_there_is_a_gpu_it_is_chosen(emulator, monkeypatch):
     monkeypatch.setattr(devices, "current", lambda: emulator)
     assert choose(WHOLE["warp"]) == choose(WHOLE["warp"], "warps") == "warps"
-    assert choose(WHOLE["warp"], curves=True) != "warps"
+    assert choose(WHOLE["warp"], curves=True) == "warps"
     assert engines.label("warps") == "warps_emulated_GPU"
     assert choose(WHOLE["team, adam"]) == choose(WHOLE["warp, sample"]) == "warps"
-    leaky = replace(WHOLE["warp"], problem=pl.LeakyParity(10, 3, leak=0.1))
-    assert choose(leaky) != "warps"
-    with pytest.raises(InvalidInput, match="'warps' cannot train this: it has parities of uniform inputs only"):
-        choose(leaky, "warps")
+    assert choose(WHOLE["lane, staged"]) == choose(WHOLE["warp, tasks"]) == choose(WHOLE["warp, leaky"]) == "warps"
+    drawn = replace(WHOLE["warp"], problem=pl.Problem(10, lambda x: x[:, 0]))
+    assert choose(drawn) != "warps"
+    with pytest.raises(InvalidInput, match="'warps' cannot train this: it has no target by a function"):
+        choose(drawn, "warps")
     result = pl.sweep([WHOLE["warp"]], 8, engine="warps")[0]
     assert same(result.records, train([Job(WHOLE["warp"], 0, np.arange(8))], emulator).records)
 
@@ -246,7 +288,7 @@ def test_without_one_it_cannot_be_had(monkeypatch):
     assert choose(WHOLE["warp"]) != "warps"
     with pytest.raises(InvalidInput, match="needs an NVIDIA GPU"):
         choose(WHOLE["warp"], "warps")
-    with pytest.raises(InvalidInput, match="no curves"):
+    with pytest.raises(InvalidInput, match="needs an NVIDIA GPU"):
         curves(WHOLE["warp"], [10], engine="warps")
 
 

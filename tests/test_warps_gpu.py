@@ -16,8 +16,10 @@ from warps import cases
 
 import paritylab as pl
 from paritylab.engines import Job, final_params, lanes
+from paritylab.engines.curves import SERIES
 from paritylab.engines.warps import device as devices
 from paritylab.engines.warps import pool as pools
+from paritylab.setups.problems import Stage
 from paritylab.storage.records import COLUMNS, SOLVED
 
 pytestmark = pytest.mark.skipif(devices.current() is None, reason="no GPU, or no CuPy")
@@ -35,6 +37,18 @@ KINDS = {
     "lane, sample": pl.Setup(pl.Parity(20, 2, sample=2000), pl.Learner(pl.PolyNet(2), optimiser=pl.SGD(0.003)),
                              W1.protocol),
     "warp, lion": replace(W1, learner=replace(W1.learner, optimiser=pl.Lion(0.002))),
+    "warp, biased": replace(W1, problem=pl.Problem(30, (0, 1, 2), "biased:0.7")),
+    "warp, mixture, staged": replace(W1, problem=pl.Problem(30, (0, 1, 2), "uniform", stages=(
+        Stage(200, "mixture:0.5,biased:0.9", slide=True), Stage(300, batch=20, noise=0.1)))),
+    "warp, tasks": replace(W1, problem=pl.Problem(30, pl.Tasks([(3, 4), (5, 6), (7, 8, 9)], weights=(0.2, 0.3, 0.5))),
+                           learner=replace(W1.learner, network=pl.MLP(16), optimiser=pl.SGD(0.5))),
+    "team, majority": replace(W1, problem=pl.Problem(30, "majority:5"),
+                              learner=replace(W1.learner, network=pl.MLP(100), optimiser=pl.SGD(0.01))),
+    "lane, leaky": replace(W1, problem=pl.LeakyParity(30, 3, support="random", leak=0.1),
+                           learner=replace(W1.learner, batch=8, optimiser=pl.SGD(0.3))),
+    "warp, staircase within": replace(
+        W1, problem=pl.Problem(20, "staircase:3"), protocol=replace(W1.protocol, within=0.9),
+        learner=replace(W1.learner, loss="square", optimiser=pl.SGD(0.03))),
 }
 
 
@@ -68,11 +82,28 @@ def test_records_do_not_depend_on_company_or_interruptions(kind, monkeypatch):
     assert all(map(np.array_equal, jax.tree.leaves(whole.params), jax.tree.leaves(sliced.params)))
 
 
+@pytest.mark.parametrize("kind", ["warp", "lane", "team", "warp, momentum", "warp, tasks", "warp, sample", "lane, sample"])
+def test_curves_are_those_of_another_engine(kind):
+    """After a few steps rounding has moved no output far, and few across 0."""
+    setup, other = KINDS[kind], "jax" if lanes.kernel() is None else "lanes"
+    train = setup.problem.sample is not None
+    got, want = (pl.curves(setup, [0, 3, 10], runs=range(20), engine=engine, train=train, weights=True)
+                 for engine in ("warps", other))
+    for series in SERIES:
+        a, b = getattr(got, series), getattr(want, series)
+        assert (a is None) == (b is None)
+        if a is not None:
+            np.testing.assert_allclose(a, b, atol=0.05 if "accuracy" in series else 1e-3, err_msg=series)
+    for a, b in zip(jax.tree.leaves(got.weights), jax.tree.leaves(want.weights), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-3)
+
+
 @pytest.mark.skipif(shutil.which("compute-sanitizer") is None, reason="compute-sanitizer is not installed")
 @pytest.mark.parametrize("tool", ["memcheck", "racecheck", "synccheck"])
 def test_compute_sanitizer_finds_nothing(tool):
     names = ["lane: batch in parts", "warp: 31 inputs, batch 32", "team: three, 64 inputs", "polynet, sample in passes",
-             "polynet, adam, everything", "warp: sample in passes", "team: sample in passes", "team: two, clipped adam"]
+             "polynet, adam, everything", "warp: sample in passes", "team: sample in passes", "team: two, clipped adam",
+             "lane: staged tasks", "warp: mixture of three", "team: many tasks", "polynet: pairs", "warp: sum"]
     script = Path(cases.__file__)
     command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", sys.executable, str(script), *names]
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}

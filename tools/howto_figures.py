@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
-PAGES = Path(__file__).parent.parent / "docs" / "how-to"
-NAMES = ("multitask", "curriculum", "staircase", "grokking", "optimisers")
+PAGES = Path(__file__).resolve().parent.parent / "docs" / "how-to"
+NAMES = ("multitask", "curriculum", "staircase", "grokking", "optimisers", "from-pytorch")
 
 
 def main(names: list[str]) -> None:
@@ -17,10 +19,11 @@ def main(names: list[str]) -> None:
         code = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
         assert "figure = " in code, f"{name}.md makes no figure"
         space: dict[str, Any] = {}
-        exec(compile(code, f"{name}.md", "exec"), space)
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # a page may write files
+            exec(compile(code, f"{name}.md", "exec"), space)
         space["pl"].plots.save(space["figure"], PAGES.parent / "images" / name)
-        for suffix in (".svg", ".pdf"):
-            (PAGES.parent / "images" / f"{name}{suffix}").unlink()
+        for suffix in (".svg", ".pdf", ".csv"):
+            (PAGES.parent / "images" / f"{name}{suffix}").unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from paritylab import callbacks as callbacks
     from paritylab import plots as plots
     from paritylab import statistics as statistics
+    from paritylab.adapters.equinox_modules import from_equinox as from_equinox
     from paritylab.adapters.torch_modules import from_torch as from_torch
     from paritylab.baselines.classifier import ParityClassifier as ParityClassifier
     from paritylab.engines import EngineNotice as EngineNotice
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _WHERE = {
+    "adapters.equinox_modules": ("from_equinox",),
     "adapters.torch_modules": ("from_torch",),
     "baselines.classifier": ("ParityClassifier",),
     "engines": ("EngineNotice",),

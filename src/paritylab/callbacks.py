@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 import json
 import math
+import os
 import re
 import time
 import warnings
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from paritylab.setups.setup import Setup
     from paritylab.storage.records import Records
 
+_NUMBERS = itertools.count()
 EVERY = 1.0
 """Seconds between two reports on one sweep."""
 
@@ -169,7 +172,8 @@ class TensorBoard(Logger):
         self._make: Any = _imported("TensorBoard", "tensorboardX", "torch.utils.tensorboard").SummaryWriter
 
     def _open(self, parameters: dict[str, Any]) -> None:
-        writer = self._writer = self._make(self._folder)
+        suffix = f".{os.getpid()}.{next(_NUMBERS)}"  # names have seconds, and two measurements may share one
+        writer = self._writer = self._make(self._folder, filename_suffix=suffix)
         writer.add_text("setup", "  \n".join(f"{name}: {value}" for name, value in parameters.items()))
 
     def _write(self, values: Mapping[str, float], step: int) -> None:

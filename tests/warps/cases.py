@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,10 +24,12 @@ from paritylab.engines.warps import WarpsPool, device
 from paritylab.engines.warps.plan import H200, Chip, Plan, plan
 from paritylab.engines.work import Outcomes, Queue
 from paritylab.rng import run_keys
+from paritylab.setups.problems import Stage
 from paritylab.storage.records import Records
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import oracle
+from native_problems import PROBLEMS
 
 SEED, RUN = 3, 11
 POINTS = (1, 2, 3, 7, 33)  # updates after which params are compared
@@ -86,6 +89,28 @@ FINITE: dict[str, Case] = {
     "warp: one short batch": (case(pl.MLP(5), 9, 40, data={"sample": 20, "short_last": True}), {}),
     "team: sample in passes": (case(pl.MLP(20), 9, 32, data={"sample": 70}), {"tiles": 1}),
 }
+LOSSES = {"sum": "square", "product, scaled": "hinge:0.3", "sign of a sum": "correlation", "polynomial": "l1",
+          "staircase": "logistic"}
+WITHIN = {"sum": 0.5, "product, scaled": 0.3, "sample of a law": 0.7}
+
+
+def posed(name: str, kind: str) -> Case:
+    """A problem of some kind, by a kernel."""
+    network, batch, kernel = (pl.MLP(5, "gelu"), 11, "threads") if kind == "lane" else (pl.MLP(10), 20, "tiles")
+    learner = pl.Learner(network, loss=LOSSES.get(name, "hinge"), optimiser=pl.SGD(0.05), batch=batch)
+    return pl.Setup(PROBLEMS[name], learner, pl.Protocol(within=WITHIN.get(name))), {"kernel": kernel}
+
+
+KNOWN = [name for name in PROBLEMS if "random" not in name]  # to the oracle
+STAGES = (Stage(8, "biased:0.9", slide=True), Stage(13, batch=34, noise=0.2))
+POSED: dict[str, Case] = {
+    **{f"{kind}: {name}": posed(name, kind) for name, kind in zip(KNOWN, itertools.cycle(["lane", "warp"]))},
+    "warp: sum": posed("sum", "warp"),
+    "warp: staged, batch 70": (
+        pl.Setup(replace(PROBLEMS["staged"], stages=STAGES), pl.Learner(pl.MLP(10), batch=70)), {}),
+    "team: many tasks": (pl.Setup(PROBLEMS["many tasks"], pl.Learner(pl.MLP(20), batch=16)), {"tiles": 1}),
+    "polynet: pairs": (pl.Setup(PROBLEMS["pairs"], pl.Learner(pl.PolyNet(2), optimiser=pl.SGD(0.05), batch=6)), {}),
+}
 CASES: dict[str, Case] = {
     "lane: one input": (case(pl.MLP(1), 1, 1), {}),
     "lane: 31 inputs, batch 1": (case(pl.MLP(10), 31, 1), {}),
@@ -117,6 +142,7 @@ CASES: dict[str, Case] = {
     "warp: everything": (case(pl.MLP(10), 20, 20, **EVERYTHING), {}),
     **OPTIMISED,
     **FINITE,
+    **POSED,
     "team: three, 64 inputs": (case(pl.MLP(40, "infinite-zigzag:2"), 64, 32, "hinge:0.3"), {"tiles": 1}),
     "team: two, width 100": (case(pl.MLP(100), 30, 32), {}),
     "team: more warps than have room": (case(pl.MLP(520), 5, 16), {}),
@@ -142,11 +168,16 @@ def start(setup: pl.Setup) -> Any:
     return jax.tree.map(lambda leaf: np.asarray(leaf[0]), params)
 
 
+def unsolved(setup: pl.Setup) -> pl.Setup:
+    """The same by a protocol that never ends before its time."""
+    return replace(setup, protocol=replace(NEVER, within=setup.protocol.within))
+
+
 def assert_follows_oracle(name: str, where: Any) -> None:
     """Runs of several lengths that share one seed and number have the params, accuracy and loss of the oracle."""
     setup, tuning = CASES[name]
-    setup = replace(setup, protocol=NEVER)
-    lengths = [replace(setup, protocol=replace(NEVER, max_steps=t)) for t in POINTS]
+    setup = unsolved(setup)
+    lengths = [replace(setup, protocol=replace(setup.protocol, max_steps=t)) for t in POINTS]
     outcomes = train([Job(each, SEED, np.array([RUN])) for each in lengths], where, **tuning)
     assert outcomes.records.steps.tolist() == list(POINTS)
     expected = oracle.train(setup, SEED, RUN, start(setup), max(POINTS))
@@ -162,7 +193,7 @@ def assert_follows_oracle(name: str, where: Any) -> None:
 
 def plan_of(setup: pl.Setup, tuning: dict[str, Any], chip: Chip = H200) -> Plan:
     """The plan that :func:`assert_follows_oracle` will need."""
-    program = replace(setup, protocol=NEVER).program
+    program = unsolved(setup).program
     return plan(program, Configuration.of(program), chip, **tuning)
 
 

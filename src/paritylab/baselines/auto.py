@@ -89,7 +89,7 @@ class Auto:
             found = self._few()
             if found is not None:
                 return found
-        return self._noisy() or self._pooled()
+        return self._noisy()
 
     # --- without noise ------------------------------------------------------------------------------------------
 
@@ -109,8 +109,9 @@ class Auto:
             self._say("elimination", "no parity explains all labels", start)
             return None, True
         if solution.rank <= self.n:
-            self.dependent = f"features depend on one another (rank {solution.rank} of {self.n + 1}), so a larger one explains all labels too"
-            self._say("elimination", f"many parities explain all labels (rank {solution.rank} of {self.n + 1})", start)
+            rank = f"rank {solution.rank} of {self.n + 1}"
+            self.dependent = f"features depend on one another ({rank}), so a larger one explains all labels too"
+            self._say("elimination", f"several parities explain all labels ({rank})", start)
             return None, False
         support = [j for j in solution.support if j < self.n]
         guess = self._judged(support, self.n in solution.support, "gaussian-elimination", self._any_size())
@@ -123,7 +124,7 @@ class Auto:
         most = min(4, self.n, *(() if self.k is None else (self.k,)))
         tellable = max((size for size in range(1, most + 1) if self._most_errors(size) >= 0), default=0)
         if tellable == 0:
-            self.report.append(f"{self.rows} distinct rows are too few to tell a parity of {self.n} features from chance")
+            self.report.append(f"{self.rows} distinct rows are too few: any parity of {self.n} features may be chance")
             return None
         start = time.perf_counter()
         found = few(self.votes.x, self.votes.labels, self.generator, tellable, self.until)
@@ -142,8 +143,8 @@ class Auto:
     # --- with noise ---------------------------------------------------------------------------------------------
 
     def _noisy(self) -> Guess | None:
-        """Sizes and rates of noise in order of the time they take; once a parity was found, other sizes in which one may
-        have fewer errors, for no longer than it took so far."""
+        """Sizes and rates of noise in order of the time they take; once a parity was found, other sizes in which one
+        may have fewer errors, for no longer than it took so far."""
         x, y = self.votes.units()
         order = self.generator.permutation(len(y))  # limits take rows to be in random order
         whole = Packed.of(x[order], y[order])
@@ -155,8 +156,19 @@ class Auto:
         steps = [step for size, few in most.items() if few > 0 for step in self._steps(packed, size, few)]
         best: Guess | None = None
         left_out: list[str] = []
-        while steps:
-            step = min(steps, key=lambda step: step.seconds)
+        subsets = SUBSETS * (6e-5 * self.n + 6e-11 * self.n**3)  # seconds
+        every = largest == min(self.n, self.k or self.n) and all(step.seconds < self.until.left() for step in steps)
+        pooled = every or self.rows < 2 * self.n or subsets > self.until.left()  # done, or of no use
+        while steps or not pooled:
+            step = min(steps, key=lambda step: step.seconds, default=None)
+            if not pooled and best is None and (step is None or step.seconds > subsets):
+                pooled = True
+                best = self._pooled()
+                if best is not None:
+                    break
+                continue
+            if step is None:
+                break
             steps.remove(step)
             left = self.until.left()
             if best is not None:
@@ -168,7 +180,7 @@ class Auto:
             if not found.supports:
                 continue
             members, negated = found.supports[0]
-            ties = found.count > 1 or bool(np.any(counts[list(members)] > 1))
+            ties = found.number > 1 or bool(np.any(counts[list(members)] > 1))
             guess = self._judged([int(alike[j]) for j in members], negated, "correlation", self._of_size(step.size),
                                  "another one explains as many labels" if ties else "")
             self.report[-1] += f": {_named(guess.support)} with {found.errors} errors{_beyond(guess)}"
@@ -212,9 +224,6 @@ class Auto:
 
     def _pooled(self) -> Guess | None:
         x, y = self.votes.x, self.votes.labels
-        seconds = SUBSETS * self.n**3 / 64 * 4e-9
-        if self.rows < 2 * self.n or self.n == 0 or seconds > self.until.left():
-            return None
         start = time.perf_counter()
         columns = np.column_stack([x, np.ones(self.rows, bool)])
         found = gf2.pooled(columns, y, self.generator, 1.0, SUBSETS).support or []
@@ -222,7 +231,8 @@ class Auto:
         guess = self._judged(support, self.n in found, "pooled-elimination", self._any_size())
         small = self.k is None or len(support) <= self.k
         fits = guess.chance <= ALARM and small
-        self._say(f"elimination of {SUBSETS} random subsets", (_named(support) + _beyond(guess)) if fits else "none", start)
+        said = _named(support) + _beyond(guess) if fits else "none"
+        self._say(f"elimination of {SUBSETS} random subsets", said, start)
         return guess if fits else None
 
     # --- what it means ------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ NOISE = "more than chance: they are noisy, or more than one parity (baselines.te
 
 
 class NoParity(UserWarning):
-    """No parity explains all labels: they are noisy, or not a parity. It says whether chance would explain as many."""
+    """No parity explains all labels (``auto``: more than chance would): they are noisy, or not a parity."""
 
 
 class Undetermined(UserWarning):
@@ -68,8 +68,8 @@ class ParityClassifier(ClassifierMixin, BaseEstimator):
         method: ``auto``; ``gaussian-elimination`` (about as many rows as features, no noise; where labels contradict
             one another it takes the best of 64 random subsets and warns; where rows are too few it looks for the
             sparsest of the parities that explain them, and warns); ``meet-in-the-middle`` (few rows, no noise, up to 4
-            of any number of features, time n^2); ``low-degree`` or ``exhaustive`` (few rows and noisy labels, time n^k);
-            or ``sgd`` (a network, whose large Fourier coefficients give the support).
+            of any number of features, time n^2); ``low-degree`` or ``exhaustive`` (few rows and noisy labels, time
+            n^k); or ``sgd`` (a network, whose large Fourier coefficients give the support).
         binarise: whether features of more than two values are cut at the midpoint.
         time_budget: seconds that ``auto`` and ``meet-in-the-middle`` may take, about. Searches of ``low-degree`` and
             ``exhaustive`` that would take longer are refused.
@@ -196,7 +196,7 @@ class ParityClassifier(ClassifierMixin, BaseEstimator):
             return
         require(isinstance(self.k, numbers.Integral) and not isinstance(self.k, bool),
                 f"k must be a whole number in 0..{n}, or None, not {self.k!r}")
-        bounded = self.method not in ("exhaustive", "gaussian-elimination")  # k is the largest size there, whatever n is
+        bounded = self.method not in ("exhaustive", "gaussian-elimination")  # by k, whatever n is
         require(self.k >= 0 and (bounded or self.k <= n), f"k must be in 0..{n} (n_features={n}), not {self.k}")
 
     def _parity(self, X: Any) -> Bits:
@@ -218,10 +218,12 @@ class ParityClassifier(ClassifierMixin, BaseEstimator):
 
     def _warn(self, found: Guess) -> None:
         right = f"{100 * (1 - self.noise_rate_):.1f} %"
-        if not self.consistent_ and not found.method:
-            warnings.warn(f"no parity was found; {self.classes_[int(self.negated_)]!r} is always predicted, which is right for"
-                          f" {right} of labels (report_ says what was tried)", NoParity, stacklevel=3)
-        elif not self.consistent_:
+        if self.consistent_ or (self.method == "auto" and self.found_):
+            pass
+        elif self.method == "auto":
+            warnings.warn(f"no parity was found (report_ says what was tried); always the commoner label is predicted,"
+                          f" that of {right}", NoParity, stacklevel=3)
+        else:
             warnings.warn(f"no parity was found that explains all labels; this one explains {right} of"
                           f" them, {CHANCE if self.chance_ > LIKELY else NOISE}", NoParity, stacklevel=3)
         if found.doubt:
@@ -244,7 +246,9 @@ class ParityClassifier(ClassifierMixin, BaseEstimator):
                         f" chance explains as many labels with probability {found.chance:.1g} at most"]
         return found
 
-    def _by_method(self, votes: Votes, generator: np.random.Generator, until: Until) -> tuple[Sequence[int], str, float]:
+    def _by_method(
+        self, votes: Votes, generator: np.random.Generator, until: Until
+    ) -> tuple[Sequence[int], str, float]:
         """A support, why it may be another one, and the logarithm of how many were searched."""
         n = votes.x.shape[1]
         if self.method == "gaussian-elimination":
@@ -254,8 +258,8 @@ class ParityClassifier(ClassifierMixin, BaseEstimator):
         if self.method == "meet-in-the-middle":
             require(largest <= 4, f"meet-in-the-middle finds supports of up to 4 features, not {self.k}")
             found = few(votes.x, votes.labels, generator, largest, until)
-            doubt = {True: "", False: "another one of its size explains all labels too", None: "none explains all labels"}
-            return found.support, doubt[found.alone], log_supports
+            doubt = "" if found.alone else "another one of its size explains all labels too"
+            return found.support, "none explains all labels" if found.alone is None else doubt, log_supports
         if self.method == "sgd":
             from paritylab.baselines.sgd import support_of_data, with_options
 
@@ -274,16 +278,16 @@ class ParityClassifier(ClassifierMixin, BaseEstimator):
                 f" (n_samples={len(votes.x)}, n_features={self.n_features_in_})")
         sizes = [largest] if exactly else range(largest + 1)
         number = sum(math.comb(packed.features, size) for size in sizes)
-        seconds = sum(supports.seconds_for_all(packed, size, packed.words, until.threads) for size in sizes)
+        seconds = sum(supports.seconds_for_all(packed, size, packed.words, until.threads) for size in sizes if size)
         require(seconds <= self.time_budget,
                 f"{number:.2g} supports are too many, they would take about {duration(seconds)};"
                 f" lower k or raise time_budget={self.time_budget}")
         ones = int(votes.units()[1].sum())
-        found = [(min(ones, packed.rows - ones), 1, ())] if 0 in sizes else []
+        found: list[tuple[int, int, Sequence[int]]] = [(min(ones, packed.rows - ones), 1, ())] if 0 in sizes else []
         for size in sizes:
             if size > 0:
                 best = supports.enumerate_all(packed, size, until._replace(end=math.inf))
-                found.append((best.errors, best.count, best.supports[0][0]))
+                found.append((best.errors, best.number, best.supports[0][0]))
         fewest = min(errors for errors, _, _ in found)
         ties = sum(many for errors, many, _ in found if errors == fewest)
         support = next(support for errors, _, support in found if errors == fewest)
@@ -315,5 +319,7 @@ def _sparsest(x: Bits, y: Bits, generator: np.random.Generator, rows: str, until
     support, least, alone = sparsest(x, y, generator, until)
     size = f"{len(support)} feature" + "s" * (len(support) != 1)
     if alone is None:
-        return support, f"{rows}; this one has {size}, a sparser one (of {least} at least) may explain the labels as well"
-    return support, f"{rows}; this one, of {size}, is the sparsest and {'' if alone else 'not '}the only one of its size"
+        known = f"this one has {size}, a sparser one (of {least} at least) may explain the labels as well"
+    else:
+        known = f"this one, of {size}, is the sparsest and {'' if alone else 'not '}the only one of its size"
+    return support, f"{rows}; {known}"

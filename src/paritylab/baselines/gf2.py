@@ -1,4 +1,4 @@
-"""Gaussian elimination over GF(2): the support of a noiseless parity from about n samples, or of one with a little noise."""
+"""Gaussian elimination over GF(2): the support of a parity with little noise, or none, from about n samples."""
 
 from __future__ import annotations
 

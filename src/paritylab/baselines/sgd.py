@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from paritylab import engines
-from paritylab.measures.heavy import heavy
 from paritylab.baselines.records import Record, identity
 from paritylab.errors import require
+from paritylab.measures.heavy import heavy
 from paritylab.running.sweeps import sweep
 from paritylab.setups.networks import MLP
 from paritylab.setups.optimisers import SGD

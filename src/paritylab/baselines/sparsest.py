@@ -87,8 +87,8 @@ def _by_size(packed: Packed, hashes: Words, target: np.uint64, most: int, until:
         found = supports.meet(packed, size, until, hashes, target)
         if not found.supports and not found.complete:
             return
-        alone = found.count if found.complete else found.count + 1  # there may be more
-        yield _Matches([list(members) for members, _ in found.supports], alone, 1)
+        number = found.number if found.complete else found.number + 1  # there may be more
+        yield _Matches([list(members) for members, _ in found.supports], number, 1)
 
 
 def _without_kernel(known: _Known, hashes: Words, target: np.uint64) -> Iterator[_Matches]:

@@ -1,4 +1,4 @@
-"""Searches for the parity of few features that has the fewest errors: all supports, or those that meet in the middle."""
+"""Searches for the parity of few features with the fewest errors: all supports, or those that meet in the middle."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ MISSED = 0.01
 
 NANOSECONDS = {"avx512": (0.1, 0.12), "avx2": (0.2, 0.3), "baseline": (1.0, 3.0)}
 """For one support, and for each of its words, by instruction set: measured, for estimates."""
+PREFIX_NANOSECONDS = 15.0
 PAIR_NANOSECONDS = {3: 1.5, 4: 4.5}
 """For a pair of features, by the size of supports."""
 MET_NANOSECONDS = {3: 55.0, 4: 400.0}
@@ -37,7 +38,7 @@ class Found(NamedTuple):
     """The supports of fewest errors, in order: some of them, and how many there are; which share was searched."""
 
     errors: int
-    count: int
+    number: int
     supports: list[tuple[tuple[int, ...], bool]]
     share: float = 1.0
 
@@ -87,7 +88,8 @@ def seconds_for_all(packed: Packed, size: int, first: int, threads: int) -> floa
     if kernel is None:
         return number * packed.rows * 1e-10
     each, word = NANOSECONDS[kernel.search_isas()[0]]
-    return number * (each + word * first) * 1e-9 / threads
+    prefixes = math.comb(packed.features, size - 1)  # of which each is scanned once
+    return (number * (each + word * first) + prefixes * PREFIX_NANOSECONDS) * 1e-9 / threads
 
 
 def enumerate_all(packed: Packed, size: int, until: Until, limit: NDArray[np.uint32] | None = None) -> Found:
@@ -95,7 +97,7 @@ def enumerate_all(packed: Packed, size: int, until: Until, limit: NDArray[np.uin
 
     >>> x = np.random.default_rng(0).integers(0, 2, (200, 30)).astype(bool)
     >>> enumerate_all(Packed.of(x, ~(x[:, 3] ^ x[:, 8])), 2, Until())
-    Found(errors=0, count=1, supports=[((3, 8), True)], share=1.0)
+    Found(errors=0, number=1, supports=[((3, 8), True)], share=1.0)
     """
     limit = np.full(packed.words, packed.rows, np.uint32) if limit is None else limit
     kernel = provenance.kernel()
@@ -106,8 +108,8 @@ def enumerate_all(packed: Packed, size: int, until: Until, limit: NDArray[np.uin
 
 
 def meet(packed: Packed, size: int, until: Until, keys: Words, target: Any) -> Found:
-    """Supports of 3 or 4 members without errors, in time of order n^2: 64-bit keys of pairs are looked up among those of
-    single features, or of pairs. What meets is verified on all rows."""
+    """Supports of 3 or 4 members without errors, in time of order n^2: 64-bit keys of pairs are looked up among those
+    of single features, or of pairs. What meets is verified on all rows."""
     return _meeting(packed, size, keys, int(target), 64, np.zeros(packed.words, np.uint32), until)
 
 
@@ -144,7 +146,8 @@ def meet_by_chosen(packed: Packed, size: int, chosen: Chosen, limit: NDArray[np.
         for trial in range(chosen.trials):
             bar.show(trial)
             rows = generator.choice(packed.rows, chosen.rows, replace=False)
-            found = _meeting(packed, size, *packed.bits_of(rows), chosen.rows - 1, limit, until._replace(progress=False))
+            keys, target = packed.bits_of(rows)
+            found = _meeting(packed, size, keys, target, chosen.rows - 1, limit, until._replace(progress=False))
             if found.supports:
                 return found._replace(share=1.0)
             if not found.complete:
@@ -164,11 +167,11 @@ def _to_the_end(search: Any, until: Until, title: str) -> Found:
         while search.done < search.total and not search.cut and until.left() > 0:
             search.advance(until.threads, SLICE, until.left())
             bar.show(search.done)
-    errors, count, some = search.hits()
+    errors, number, some = search.hits()
     share = search.done / search.total if search.done < search.total else 1.0
     if search.cut:
         share = min(share, 0.999)
-    return Found(errors, count, [(tuple(members), negated) for members, negated in some], share)
+    return Found(errors, number, [(tuple(members), negated) for members, negated in some], share)
 
 
 def _by_products(packed: Packed, size: int, until: Until, most: int) -> Found:
@@ -186,8 +189,8 @@ def _by_products(packed: Packed, size: int, until: Until, most: int) -> Found:
                 places = np.argwhere(errors == fewest)
                 some = [((*map(int, heads[i]), *map(int, tails[j])), bool(means[i, j] < 0)) for i, j in places[:64]]
                 kept = best.supports if fewest == best.errors else []
-                count = len(places) + (best.count if fewest == best.errors else 0)
-                best = Found(fewest, count, sorted(kept + some)[:8])
+                number = len(places) + (best.number if fewest == best.errors else 0)
+                best = Found(fewest, number, sorted(kept + some)[:8])
             done += means.size
             bar.show(done)
             if until.left() < 0:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.special  # pyright: ignore[reportMissingTypeStubs]
-from numpy.typing import NDArray
 
 from paritylab.aliases import Floats
 from paritylab.baselines import gf2
@@ -60,7 +59,7 @@ def count(x: Bits, y: Bits, weight: Floats) -> Votes:
     words = gf2.pack(x) if x.shape[1] else np.zeros((len(x), 1), np.uint64)
     whole = words[:, 0] if words.shape[1] == 1 else words.view(np.dtype((np.void, words.shape[1] * 8)))[:, 0]
     _, first, group = np.unique(whole, return_index=True, return_inverse=True)
-    ones, zeros = (np.bincount(group, weights=np.where(y == label, weight, 0.0)) for label in (True, False))
+    ones, zeros = (np.bincount(group, np.where(y == label, weight, 0.0)).astype(float) for label in (True, False))
     return Votes(x[first], ones - zeros, bool(np.any((ones > 0) & (zeros > 0))))
 
 
@@ -89,8 +88,8 @@ def _log_choose(n: int, k: Any) -> Any:
 
 
 def most_errors(rows: int, log_supports: float, alarm: float) -> int:
-    """The most errors with which a parity of balanced labels is told from chance, at this rate of false alarms; -1 where
-    rows are too few to tell any.
+    """The most errors with which a parity of balanced labels is told from chance, at this rate of false alarms; -1
+    where rows are too few to tell any.
 
     >>> most_errors(100, math.log(1000), 0.01), most_errors(10, math.log(1000), 0.01)
     (27, -1)

@@ -29,7 +29,7 @@ def add(commands: Any) -> None:
     add_protocol(protocol)
     engine = add_engine(parser)
     add_crew(engine)
-    engine.add_argument("--figure", action="store_true", help="write both survival curves under --out")
+    engine.add_argument("--figure", action="store_true", help="draw the times of both on each run, under --out")
     add_common(parser, run)
 
 

@@ -12,5 +12,5 @@ def double() -> AbstractContextManager[Any]:
     import jax.experimental
 
     experimental: Any = jax.experimental
-    found: Any = jax.enable_x64 if hasattr(jax, "enable_x64") else experimental.enable_x64  # where it was before JAX 0.8
-    return found(True)
+    enable: Any = jax.enable_x64 if hasattr(jax, "enable_x64") else experimental.enable_x64  # so before JAX 0.8
+    return enable(True)

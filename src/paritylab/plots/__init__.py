@@ -6,7 +6,6 @@ drawn of Records or arrays by label has a name in ``_plot``. Every function retu
 matplotlib's global state alone; :func:`save` writes it, with the numbers it shows beside it.
 """
 
-from matplotlib.axes import Axes as Axes
 from matplotlib.figure import Figure as Figure
 
 from paritylab.palette import COLOURS as COLOURS

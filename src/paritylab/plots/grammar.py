@@ -44,7 +44,7 @@ from paritylab.plots.sources import (
     values_of,
     wide_axes,
 )
-from paritylab.plots.style import say, styled
+from paritylab.plots.style import own_ticks, say, styled
 from paritylab.statistics import still_training
 from paritylab.statistics.groups import chosen, mixed, told_apart
 from paritylab.statistics.tables import percentile_name, summaries
@@ -140,7 +140,9 @@ def scaling(
             panel = (pl.lit(each).alias(name) for name, each in facets.items())
             note(axes, rows.select(*panel, *names_of(by), *ends, "runs", "solved").hstack(numbers))
         axes.set(xlabel=xlabel or words.axis(x), ylabel=ylabel or words.axis(y))
-        return draw_series(axes, series, log, fits, {})
+        beyond = draw_series(axes, series, log, fits, {})
+        own_ticks(axes, found.series[x].drop_nulls().to_list())
+        return beyond
 
     return composed(found, facet, ax, column, 2.4 + 0.14 * len(values), draw, title, True, shared=False)
 
@@ -167,8 +169,8 @@ def heat(
     A hatched cell was not reached, a triangle marks an interval without an upper end, an empty cell was not measured;
     ``show="interval"`` writes the interval into each cell.
     """
-    table = table_of(told_apart(found_in(results), [y, x], pool), [value], level)
     require(x != y, "the two parameters of a map must differ")
+    table = table_of(told_apart(found_in(results), [y, x], pool), [value], level)
     xs, ys = (table[name].unique().sort(nulls_last=True).to_list() for name in (x, y))
     stem = "solved" if value == "solved_fraction" else value
     names = [value, *(each for each in (f"{stem}_low", f"{stem}_high") if each in table.columns)]
@@ -195,7 +197,7 @@ def compare(
     ax: Axes | None = None,
     column: str | None = None,
 ) -> Figure:
-    """Two learners on the same runs: their steps to convergence against each other, and which was faster how often.
+    """Two learners on the same runs: their steps to convergence against each other, and by how much they differ.
 
     ``by`` is a parameter with two values. Runs are the same where seed, number and all else that differs within a
     value are.
@@ -217,8 +219,8 @@ def compare(
     first = both.select(place, "status", "t_c", "steps", "accuracy", "loss")
     second = both.select(place, *(pl.col(f"{name}_second").alias(name) for name in first.columns[1:]))
     labels = words.curve(by, values[0]), words.curve(by, values[1])
-    records = [Records.of_arrays(as_arrays(each)) for each in (first, second)]
-    figure = pairs_plot(*records, labels, level, ax=ax, column=column or "single")
+    mine, theirs = (Records.of_arrays(as_arrays(each)) for each in (first, second))
+    figure = pairs_plot(mine, theirs, labels, level, ax=ax, column=column or "single")
     axes = figure.axes[0] if ax is None else ax
     if title:
         axes.set_title(title)
@@ -305,7 +307,9 @@ def lines(
     ['$k = 2$', '$k = 3$']
     """
     if not isinstance(table, (pl.DataFrame, pl.LazyFrame)):
-        table = table_of(told_apart(found_in(table), [*names_of(facet), *names_of(by), x], pool), [y], level)
+        found = found_in(table)
+        check_numbers(found, x)
+        table = table_of(told_apart(found, [*names_of(facet), *names_of(by), x], pool), [y], level)
     table = table.lazy().collect()
     for name in (x, y, *names_of(by), *names_of(facet)):
         if name not in table.columns:
@@ -328,6 +332,8 @@ def lines(
                 *(rows[name].cast(float).to_numpy() for name in names))
             note(axes, rows.select(*names_of(facet), *names_of(by), *names))
         axes.set(xlabel=xlabel or words.axis(x), ylabel=ylabel or words.axis(y))
-        return draw_series(axes, series, wide, {}, {})
+        beyond = draw_series(axes, series, wide, {}, {})
+        own_ticks(axes, whole[x].drop_nulls().to_list())
+        return beyond
 
     return composed(whole, facet, ax, column, 2.4 + 0.08 * len(values), draw, title, len(values) > 1)

@@ -105,13 +105,14 @@ def _word(value: Any) -> str:
 
 
 def _draw_colours(figure: Figure, axes: Axes, image: Any, label: str) -> None:
-    bar = figure.colorbar(image, ax=axes, fraction=0.06, pad=0.03)
+    bar: Any = figure.colorbar(image, ax=axes, fraction=0.06, pad=0.03)
     bar.set_label(label)
-    bar.outline.set_visible(False)  # pyright: ignore
-    bar.solids.set_rasterized(True)  # pyright: ignore; as shapes they have seams
-    if isinstance(image.norm, LogNorm) and image.norm.vmax < 100 * image.norm.vmin:
+    bar.outline.set_visible(False)
+    bar.solids.set_rasterized(True)  # as shapes they have seams
+    low, high = image.norm.vmin, image.norm.vmax
+    if isinstance(image.norm, LogNorm) and high < 100 * low:
         ticks = [digit * 10.0**power for power in range(-12, 13) for digit in (1, 2, 5)]
-        bar.set_ticks([tick for tick in ticks if image.norm.vmin <= tick <= image.norm.vmax])
+        bar.set_ticks([tick for tick in ticks if low <= tick <= high])
         bar.ax.set_yticklabels([short(tick) for tick in bar.get_ticks()])
         bar.ax.minorticks_off()
 
@@ -138,8 +139,8 @@ def _draw_texts(axes: Axes, image: Any, cells: Floats, ends: Sequence[Floats], s
             continue
         ground = np.asarray(image.cmap(image.norm(value))[:3]) if np.isfinite(value) else np.ones(3)
         ink = "black" if ground**2.2 @ (0.2126, 0.7152, 0.0722) > 0.18 else "white"  # of equal contrast at 0.18
-        text = short(value) if np.isfinite(value) else ""
+        text = short(float(value)) if np.isfinite(value) else ""
         if show == "interval" and np.isfinite(ends[0][y, x]):
-            text += f"\n[{short(ends[0][y, x])}, {short(ends[1][y, x])}]"
+            text += "\n[{}, {}]".format(*(short(float(end[y, x])) for end in ends))
         box = {"facecolor": "#eeeeee", "edgecolor": "none", "pad": 0.8} if not np.isfinite(value) and text else None
         axes.text(x, y, text.strip(), ha="center", va="center", fontsize=7, color=ink, linespacing=1.1, bbox=box)

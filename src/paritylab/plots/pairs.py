@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from paritylab.palette import COLOURS, GREY
-from paritylab.plots.style import canvas, readable_log, say, styled
-from paritylab.statistics import pairs
+from paritylab.plots.style import canvas, readable_log, say, short, styled
+from paritylab.statistics import Paired, paired
 from paritylab.storage.records import SOLVED, Records
 
 BEYOND = 1.35
@@ -37,7 +39,7 @@ def pairs_plot(
         first: Records of one learner.
         second: those of the other, of the same runs in the same order.
         labels: what they are called.
-        level: of the interval of the share of runs on which the first was faster.
+        level: of the interval of the median ratio of their steps, which the title has.
         ax: axes to draw in, instead of those of a new figure.
         column: how wide a new figure is, ``"single"`` or ``"double"``.
 
@@ -47,7 +49,6 @@ def pairs_plot(
     """
     figure, axes = canvas(ax, 2.9, column)
     axes.set(xlabel=f"steps, {labels[0]}", ylabel=f"steps, {labels[1]}")
-    counted = pairs(first, second)
     if not len(first):
         return say(figure, axes, "no runs")
     solved = [each.status == SOLVED for each in (first, second)]
@@ -60,24 +61,32 @@ def pairs_plot(
     places = np.stack([np.where(mine, time, beyond) for time, mine in zip(times, solved, strict=True)], axis=1)
     at, runs = np.unique(places[solved[0] | solved[1]], axis=0, return_counts=True)
     both = (at < edge).all(axis=1)
-    sizes = 9 * np.sqrt(runs)
-    axes.scatter(*at[both].T, s=sizes[both], color=COLOURS[0], alpha=0.55, linewidths=0)
-    if (~both).any():
-        axes.scatter(*at[~both].T, s=1.3 * sizes[~both], facecolors="none", edgecolors=COLOURS[1], linewidths=0.8,
-                     marker="^", clip_on=False, zorder=3)
+    for size in np.unique(diameters := np.round(6 * runs**0.25) / 2):  # in few sizes, which makes small files
+        mine = diameters == size
+        axes.plot(*at[both & mine].T, "o", color=COLOURS[0], alpha=0.55, markersize=size, markeredgewidth=0)
+        axes.plot(*at[~both & mine].T, "^", color=COLOURS[1], markerfacecolor="none", markersize=1.2 * size,
+                  markeredgewidth=0.8, zorder=3)
     axes.set(xscale="log", yscale="log")
     low = 0.8 * float(known.min())
     axes.plot([low, last], [low, last], color=GREY, linewidth=0.8)
-    for side, line in enumerate((axes.axvline, axes.axhline)):
-        if (at[:, side] > edge).any():
-            line(edge, color=GREY, linewidth=0.8, linestyle="dotted")
+    if (at[:, 0] > edge).any():
+        axes.axvline(edge, color=GREY, linewidth=0.8, linestyle="dotted")
+        axes.text(beyond, 0.99, "not solved", transform=axes.get_xaxis_transform(), rotation=90, ha="center", va="top",
+                  fontsize=7, color=COLOURS[1])
+    if (at[:, 1] > edge).any():
+        axes.axhline(edge, color=GREY, linewidth=0.8, linestyle="dotted")
+        axes.text(0.01, beyond, "not solved", transform=axes.get_yaxis_transform(), va="center", fontsize=7,
+                  color=COLOURS[1])
     top = beyond * 1.1 if (~both).any() else 1.2 * float(known.max())
     axes.set(xlim=(low, top), ylim=(low, top))
     readable_log(axes)
-    share, (bottom, top) = counted.share, counted.interval(level)
-    told = [f"{labels[0]} faster: {100 * share:.0f} % [{100 * bottom:.0f}, {100 * top:.0f}]"
-            f" of {counted.first + counted.second}"] if counted.first + counted.second else []
-    told += [f"{counted.ties} ties"] * bool(counted.ties)
-    told += [f"{counted.undecided} undecided"] * bool(counted.undecided)
-    axes.set_title("; ".join(told), fontsize=7)
+    axes.set_title(_told(paired(first, second, level=level)), fontsize=7)
     return figure
+
+
+def _told(found: Paired) -> str:
+    """What the pairs say, in a line."""
+    low, high = (short(end) for end in found.ratio_interval)
+    ratio = "ratio of steps in" if math.isnan(found.ratio) else f"median ratio of steps {short(found.ratio)}"
+    chance = "$p < 0.001$" if found.p_value < 0.001 else f"$p = {found.p_value:.2g}$"
+    return f"{ratio} [{low}, {high}], {chance}, {found.pairs} pairs"

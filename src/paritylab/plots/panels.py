@@ -66,9 +66,9 @@ def composed(
     across = math.ceil(len(parts) / rows)
     figure = blank(0.3 + rows * height * 0.85, column or "double")
     grid = figure.subplots(rows, across, sharex=True, sharey=True, squeeze=False).ravel()
-    drawn: list[tuple[Axes, Any, float]] = []
+    drawn: list[tuple[Axes, Any, tuple[float, float]]] = []
     for axes, (value, part) in zip(grid, parts.items(), strict=False):
-        drawn.append((axes, draw(axes, part, {facet: value}), axes.get_xlim()[0]))
+        drawn.append((axes, draw(axes, part, {facet: value}), axes.get_xlim()))
         axes.set_title(words.curve(facet, value))
     for axes in grid[len(parts):]:
         axes.remove()
@@ -76,7 +76,7 @@ def composed(
         if beyond is not None:
             draw_beyond(axes, beyond)
         else:
-            axes.set_xlim(left=min(left for _, _, left in drawn))
+            axes.set_xlim(min(left for _, _, (left, _) in drawn), max(right for _, _, (_, right) in drawn))
         lowest = place + across >= len(parts)
         axes.xaxis.label.set_visible(lowest)
         axes.tick_params(labelbottom=lowest)

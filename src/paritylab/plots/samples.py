@@ -76,14 +76,15 @@ def draw_survival(axes: Axes, samples: Mapping[str, Records], level: float, coun
             continue
         curve = curves[label]
         shown = _spread(curve.steps)
-        steps = np.append(start, curve.steps[shown])
+        steps = np.append(0.5, curve.steps[shown])  # from the left, wherever the axis begins
         unsolved, high = (np.append(1.0, y[shown]) for y in (curve.unsolved, curve.high))
         low = np.append(((1 - level) / 2) ** (1 / len(samples[label])), curve.low[shown])
         axes.step(steps, unsolved, where="post", color=colour, linestyle=line, label=label)
         axes.fill_between(steps, low, high, step="post", color=colour, alpha=0.2, linewidth=0)
         given_up = curve.censored > 0
         axes.plot(curve.steps[given_up], curve.unsolved[given_up], "+", color=colour, markersize=6, zorder=3)
-    axes.set_xlim(left=start)
+    last = max(10 * start, *(float(curve.steps[-1]) for curve in curves.values()))
+    axes.set_xlim(start, last * (last / start) ** 0.05)
     readable_log(axes)
     if counts:
         _draw_counts(axes, list(samples.values()))
@@ -150,7 +151,7 @@ def _left_end(curves: Sequence[Floats]) -> float:
     return float(max(0.8, min(0.8 * first, 0.1 * last)))
 
 
-def _spread(steps: Floats, most: int = 1000) -> NDArray[np.int64]:
+def _spread(steps: Floats, most: int = 500) -> NDArray[np.int64]:
     """Indices of at most ``most`` steps, spread evenly on a log axis, so that many runs make a small file."""
     places = np.log(np.maximum(steps, 1))
     grid = np.linspace(float(places[0]), float(places[-1]), most)

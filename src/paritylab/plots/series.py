@@ -118,7 +118,27 @@ def draw_series(
         beyond.append((x[open_ended], y[open_ended], colour))
     for (label, (x, y)), line in zip(laws.items(), cycle(LINES[1:]), strict=False):
         axes.plot(np.asarray(x), np.asarray(y), color=GREY, linestyle=line, linewidth=0.8, label=label)
+    _make_room(axes, series, laws)
     return beyond
+
+
+def _make_room(axes: Axes, series: Mapping[str, Series], laws: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> None:
+    """Limits where points leave matplotlib without: none that is known, or one at a power of ten of a log axis."""
+    both = [np.broadcast_arrays(*(np.asarray(each, float) for each in (curve.x, curve.y))) for curve in series.values()]
+    both += [np.broadcast_arrays(*(np.asarray(each, float) for each in law)) for law in laws.values()]
+    x, y = (np.concatenate([pair[side] for pair in both]) if both else np.zeros(0) for side in (0, 1))
+    known = np.isfinite(y)
+    if both and not known.any():
+        axes.text(0.5, 0.5, "not reached", transform=axes.transAxes, ha="center", color=GREY)
+        axes.set_autoscaley_on(False)
+        axes.set(ylim=(1, 10), yticks=[])
+        axes.minorticks_off()
+        known = np.isfinite(x)
+    for values, scale, hold, limit in ((x[known], axes.get_xscale(), axes.set_autoscalex_on, axes.set_xlim),
+                                       (y[known], axes.get_yscale(), axes.set_autoscaley_on, axes.set_ylim)):
+        if scale == "log" and len(values) and 0 < values.min() == values.max() < np.inf:
+            hold(False)
+            limit(values[0] / 2, values[0] * 2)
 
 
 def draw_beyond(axes: Axes, points: Beyond) -> None:

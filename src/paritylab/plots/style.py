@@ -14,20 +14,21 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import fontManager
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
 
 from paritylab.errors import unknown
 from paritylab.palette import GREY
 
 WIDTHS = {"single": 3.3, "double": 6.9}
 """Inches, of one column of a paper and of both."""
-LINES = ("solid", "dashed", "dashdot", "dotted", (0, (6, 1, 1, 1, 1, 1)))
+LINES: tuple[Any, ...] = ("solid", "dashed", "dashdot", "dotted", (0, (6, 1, 1, 1, 1, 1)))
 MARKERS = "osD^v*P"
 FONTS = {
     "cm": {"font.family": ["Paritylab Roman", "STIXGeneral", "DejaVu Sans"], "mathtext.fontset": "cm"},
@@ -79,17 +80,22 @@ def typeface(name: str) -> Iterator[None]:
         _typeface.reset(token)
 
 
-def style() -> dict[str, Any]:
+def style() -> Any:
     """matplotlib's settings for a figure that is made now."""
     return {**_STYLE, **FONTS[_typeface.get()]}
 
 
 def styled(function: Callable[P, R]) -> Callable[P, R]:
-    """Draw in the style of all figures here; every function that makes a figure wears this."""
+    """Draw in the style of all figures here; every function that makes a figure wears this.
+
+    What is drawn into axes of others (``ax=``) is in the style of their figure.
+    """
 
     @wraps(function)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> R:
-        with mpl.rc_context(style()):
+        ax: Any = kwargs.get("ax")
+        owner = None if ax is None else figure_of(ax)
+        with mpl.rc_context(style() if ax is None else owner.style if isinstance(owner, PaperFigure) else {}):
             return function(*args, **kwargs)
 
     return drawn
@@ -102,18 +108,30 @@ class PaperFigure(Figure):
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self._style = style()
-        with mpl.rc_context(self._style):
+        self.style = style()
+        with mpl.rc_context(self.style):
             super().__init__(*args, **kwargs)
 
+    def add_subplot(self, *args: Any, **kwargs: Any) -> Any:
+        with mpl.rc_context(self.style):
+            return super().add_subplot(*args, **kwargs)
+
     def draw(self, renderer: Any) -> None:
-        with mpl.rc_context(self._style):  # matplotlib makes ticks when it needs them
+        with mpl.rc_context(self.style):  # matplotlib makes ticks when it needs them
             super().draw(renderer)
 
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()
         self.savefig(buffer, format="png", dpi=200)
         return buffer.getvalue()
+
+
+def figure_of(axes: Axes) -> Figure:
+    """The whole figure that axes are in."""
+    figure: Any = axes.figure
+    while not isinstance(figure, Figure):  # of a figure within a figure
+        figure = figure.figure
+    return figure
 
 
 def blank(height: float, column: str = "single") -> Figure:
@@ -128,21 +146,32 @@ def canvas(ax: Axes | None, height: float, column: str) -> tuple[Figure, Axes]:
     if ax is None:
         figure = blank(height, column)
         return figure, figure.add_subplot()
-    figure = ax.figure
-    while not isinstance(figure, Figure):  # of a figure within a figure
-        figure = figure.figure
-    return figure, ax
+    return figure_of(ax), ax
 
 
 def readable_log(axes: Axes) -> None:
     """Label 1, 2, 5 times powers of ten in plain numbers on log axes that span less than two decades."""
     for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
-        if axis.get_scale() != "log":
+        if axis.get_scale() != "log" or isinstance(axis.get_major_locator(), FixedLocator):
             continue
         axis.set_minor_formatter(NullFormatter())
         if limits[0] > 0 and limits[1] / limits[0] < 100:
             axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def own_ticks(axes: Axes, values: Sequence[float]) -> None:
+    """Let a log axis across span these values, and label it there if they are few and far enough from each other."""
+    places = np.log(np.unique(values)) if len(values) and min(values) > 0 else np.zeros(0)
+    if axes.get_xscale() != "log" or len(places) < 2:
+        return
+    margin = 0.05 * (places[-1] - places[0])
+    axes.set_autoscalex_on(False)
+    axes.set_xlim(float(np.exp(places[0] - margin)), float(np.exp(places[-1] + margin)))
+    if len(places) <= 8 and np.diff(places).min() > 1.8 * margin:
+        shown = np.exp(places).tolist()
+        axes.set_xticks(shown, [f"{value:.4g}" for value in shown])
+        axes.xaxis.set_minor_locator(FixedLocator([]))
 
 
 def legend_above(figure: Figure, *axes: Axes, most: int = 3) -> None:
@@ -158,7 +187,7 @@ def legend_above(figure: Figure, *axes: Axes, most: int = 3) -> None:
         legend.remove()
 
 
-def explain(figure: Figure, axes: Axes, own: bool, loc: str = "best") -> None:
+def explain(figure: Figure, axes: Axes, own: bool, loc: Literal["best", "lower left"] = "best") -> None:
     """Say what curves are: above the axes of a figure of ours, within those of a caller."""
     if own:
         legend_above(figure, axes, most=3 if figure.get_figwidth() < WIDTHS["double"] else 6)

@@ -15,7 +15,7 @@ from paritylab.running.interfaces import RecordStore
 from paritylab.running.sweeps import Result, sweep
 from paritylab.setups.setup import Setup
 from paritylab.setups.words import setups_in_words
-from paritylab.storage.records import SOLVED, STATUSES
+from paritylab.storage.records import SOLVED, STATUSES, Records
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,9 +38,9 @@ class Compared:
         """One row for each pair: the run, both times (null where not solved), how both ended, the ratio of times."""
         import polars as pl
 
-        runs, mine, theirs = np.intersect1d(self.first.records.run, self.second.records.run, return_indices=True)
-        columns: dict[str, Any] = {"run": runs}
-        for name, records in (("first", self.first.records.take(mine)), ("second", self.second.records.take(theirs))):
+        both = dict(zip(("first", "second"), self._records(), strict=True))
+        columns: dict[str, Any] = {"run": both["first"].run}
+        for name, records in both.items():
             solved = (records.status == SOLVED).tolist()
             columns[f"{name}_t_c"] = [t if ok else None for t, ok in zip(records.t_c.tolist(), solved, strict=True)]
             columns[f"{name}_status"] = [STATUSES[status] for status in records.status]
@@ -48,11 +48,17 @@ class Compared:
                  "second_status": pl.String()}
         return pl.DataFrame(columns, schema=kinds).with_columns(ratio=pl.col("first_t_c") / pl.col("second_t_c"))
 
-    def plot(self) -> Figure:
-        """Both survival curves: the fraction of runs not solved yet, against steps."""
+    def plot(self, labels: tuple[str, str] = ("first", "second")) -> Figure:
+        """The times of both on each run against each other."""
         from paritylab import plots
 
-        return plots.survival_plot({"first": self.first.records, "second": self.second.records})
+        mine, theirs = self._records()
+        return plots.pairs_plot(mine, theirs, labels)
+
+    def _records(self) -> tuple[Records, Records]:
+        """Of the runs that both have."""
+        _, mine, theirs = np.intersect1d(self.first.records.run, self.second.records.run, return_indices=True)
+        return self.first.records.take(mine), self.second.records.take(theirs)
 
     @property
     def verdict(self) -> str:

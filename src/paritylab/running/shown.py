@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from typing import TYPE_CHECKING, Any
@@ -32,11 +31,9 @@ def html(result: Result) -> str:
 
 
 def _curve(result: Result) -> str:
-    from paritylab.plots.files import with_fonts
+    from paritylab.plots.files import drawn_as
 
-    drawn = io.BytesIO()
-    result.plot().savefig(drawn, format="svg", metadata={"Date": None})
-    text = with_fonts(drawn.getvalue()).decode()
+    text = drawn_as(result.plot(), "svg").decode()
     return text[text.index("<svg") :]
 
 

@@ -87,7 +87,7 @@ def _find(path: Path, name: str) -> _Found | None:
             return node, tree
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and any(alias.name == name for alias in node.names):
-            return _find(_module(node.module), name)
+            return _find(_module(node.module), name) if node.module.startswith("paritylab.") else None
     return None
 
 

@@ -21,8 +21,6 @@ from paritylab.statistics.fractions import still_training as still_training
 from paritylab.statistics.fractions import survival as survival
 from paritylab.statistics.paired import Paired as Paired
 from paritylab.statistics.paired import paired as paired
-from paritylab.statistics.pairs import Pairs as Pairs
-from paritylab.statistics.pairs import pairs as pairs
 from paritylab.statistics.percentiles import Floats as Floats
 from paritylab.statistics.percentiles import percentile as percentile
 from paritylab.statistics.percentiles import percentile_interval as percentile_interval

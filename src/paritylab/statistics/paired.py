@@ -13,6 +13,8 @@ that was not solved by then is later than all that were:
   by the horizon, where both are not it is unknown; the interval, between order statistics, holds for all it may be.
 - *Which solves more*: the exact McNemar test on the pairs of which one run was solved, and the difference of the shares
   with Agresti and Min's interval.
+
+How often each was faster, which needs no test, is counted by :func:`paritylab.statistics.pairs`.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class TrainedNetwork:
         except ModuleNotFoundError as error:
             raise InvalidInput(f"to_torch needs PyTorch (pip install 'paritylab[torch]'): {error}") from error
 
-        return module(self.setup.learner.network, self.params)
+        return module(self.setup.learner.network, self.params).eval()
 
     def to_onnx(self) -> ModelProto:
         """The network as an ONNX model, from ``x`` (rows, n) to ``f`` (rows,); where it comes from is in its metadata.

@@ -21,7 +21,7 @@ OPSET, IR = 20, 9
 """Of 2023: the first operators with a Gelu, and the format of that time, so that runtimes of the last years read it."""
 
 
-class Graph:
+class Nodes:
     """Nodes in the making; a value is known by its name."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Graph:
 
 def model(network: Any, params: Mapping[str, np.ndarray], n: int, about: Mapping[str, Any]) -> ModelProto:
     """The checked model of a network with these params; ``about`` goes into its metadata, as texts."""
-    graph = Graph()
+    graph = Nodes()
     last = _outputs(graph, network, params, n)
     graph.nodes.append(helper.make_node("Identity", [last], ["f"]))
     made = helper.make_model(
@@ -69,7 +69,7 @@ def model(network: Any, params: Mapping[str, np.ndarray], n: int, about: Mapping
     return made
 
 
-def _outputs(graph: Graph, network: Any, params: Mapping[str, np.ndarray], n: int) -> str:
+def _outputs(graph: Nodes, network: Any, params: Mapping[str, np.ndarray], n: int) -> str:
     if isinstance(network, MLP):
         value = "x"
         for i in range(len(network.widths)):
@@ -87,24 +87,24 @@ def _outputs(graph: Graph, network: Any, params: Mapping[str, np.ndarray], n: in
         return _product(graph, graph("MatMul", "x", graph.constant(w, "0.w")))
     if isinstance(network, Transformer):
         return _transformer(graph, network, params, n)
-    raise InvalidInput(f"a {type(network).__name__} is made of functions of your own, of which no ONNX model can be"
-                       " made; allowed: MLP, Neuron, PolyNet, DisjointPolyNet, Transformer")
+    raise InvalidInput(f"no ONNX model can be made of a {type(network).__name__}; allowed: MLP, Neuron, PolyNet,"
+                       " DisjointPolyNet, Transformer, with activations that have a name")
 
 
-def _linear(graph: Graph, value: str, params: Mapping[str, np.ndarray], i: int) -> str:
+def _linear(graph: Nodes, value: str, params: Mapping[str, np.ndarray], i: int) -> str:
     value = graph("MatMul", value, graph.constant(params[f"{i}.w"], f"{i}.w"))
     return graph("Add", value, graph.constant(params[f"{i}.b"], f"{i}.b")) if f"{i}.b" in params else value
 
 
-def _column(graph: Graph, value: str) -> str:
+def _column(graph: Nodes, value: str) -> str:
     return graph("Squeeze", value, graph.constant(np.array([-1])))
 
 
-def _product(graph: Graph, value: str) -> str:
+def _product(graph: Nodes, value: str) -> str:
     return graph("ReduceProd", value, graph.constant(np.array([-1])), keepdims=0)
 
 
-def _transformer(graph: Graph, network: Transformer, params: Mapping[str, np.ndarray], n: int) -> str:
+def _transformer(graph: Nodes, network: Transformer, params: Mapping[str, np.ndarray], n: int) -> str:
     """As :class:`paritylab.Transformer` has it: scores and values of the 2n + 1 tokens are tables."""
     heads, size = network.heads, network.d_attn
     cls = graph.constant(params["token"][2], "token.cls")
@@ -131,7 +131,7 @@ def _transformer(graph: Graph, network: Transformer, params: Mapping[str, np.nda
     return _column(graph, graph("MatMul", z, matrix("head")))
 
 
-def _activated(graph: Graph, activation: Activation, z: str) -> str:
+def _activated(graph: Nodes, activation: Activation, z: str) -> str:
     if activation.spec == "tanh":
         return graph("Tanh", z)
     if activation.native is None:
@@ -156,7 +156,7 @@ def _activated(graph: Graph, activation: Activation, z: str) -> str:
     return _zigzag(graph, z, int(numbers[0]), kind == "zigzag")
 
 
-def _zigzag(graph: Graph, z: str, k: int, finite: bool) -> str:
+def _zigzag(graph: Nodes, z: str, k: int, finite: bool) -> str:
     s = graph("Div", graph("Sub", z, graph.number(k)), graph.number(2))
     piece = graph("Floor", s)
     if finite:

@@ -74,7 +74,7 @@ def networks(
     if finite.all():
         return made
     run = int(asked.run[~finite][0])
-    require(omit_missing, f"run {run} has diverged by step {steps[~finite][0]}; omit_missing=True leaves such runs out")
+    require(omit_missing, f"run {run} has diverged by step {steps[~finite][0]}; omit_missing leaves such runs out")
     return made[np.flatnonzero(finite)]
 
 
@@ -134,7 +134,7 @@ def _left(records: Records, there: np.ndarray, why: str, omit: bool) -> Records:
         return records
     i = int(np.flatnonzero(~there)[0])
     said = f"run {records.run[i]} was {STATUSES[records.status[i]]} at step {records.steps[i]}, {why}"
-    require(omit, f"{said}; omit_missing=True leaves such runs out ({int((~there).sum())} of {len(records)})")
+    require(omit, f"{said}; omit_missing leaves such runs out ({int((~there).sum())} of {len(records)})")
     return records.take(there)
 
 

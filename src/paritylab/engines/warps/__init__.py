@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from paritylab.engines import lanes, sources
+from paritylab.engines import lanes
 from paritylab.engines.configuration import Configuration
 from paritylab.engines.warps import device
-from paritylab.engines.warps.plan import H200, LEAST_CAPABILITY, MOST_EXAMPLES, MOST_INPUTS, in_passes, kernel_of
+from paritylab.engines.warps.plan import H200, LEAST_CAPABILITY, MOST_EXAMPLES, MOST_INPUTS, Trace, in_passes, kernel_of
 from paritylab.engines.warps.pool import WarpsPool as WarpsPool
+from paritylab.engines.warps.tracer import WarpsTracer
 from paritylab.engines.work import Queue
 from paritylab.memory import Part
 from paritylab.setups.networks import MLP
@@ -53,10 +54,6 @@ def refusal(setup: Setup) -> str | None:
     if why := lanes.refusal(setup):
         return why
     network, n = setup.learner.network, setup.problem.n
-    if not sources.plain(setup.problem):
-        return "it has parities of uniform inputs only"
-    if setup.protocol.within is not None:
-        return "it has no tolerance"
     if isinstance(network, MLP) and len(network.widths) > 1:
         return "it has no MLPs with more than one hidden layer"
     if n > MOST_INPUTS:
@@ -80,7 +77,7 @@ class WarpsEngine:
 
     name = "warps"
     side_by_side = True
-    records_curves = False
+    records_curves = True
 
     def absence(self) -> str | None:
         return absence()
@@ -103,5 +100,7 @@ class WarpsEngine:
     ) -> WarpsPool:
         return WarpsPool(program, slots or runs, keep_params, **options)
 
-    def tracer(self, queue: Queue, points: np.ndarray, train: bool, keep_params: bool, threads: int | None) -> None:
-        return None
+    def tracer(
+        self, queue: Queue, points: np.ndarray, train: bool, keep_params: bool, threads: int | None
+    ) -> WarpsTracer:
+        return WarpsTracer(queue.jobs[0].setup.program, len(queue), Trace(points, train), keep_params)

@@ -13,25 +13,29 @@ import numpy as np
 
 from paritylab.engines import starts
 from paritylab.engines.configuration import Configuration
+from paritylab.engines.warps import problems
 from paritylab.setups import inits, schedules
 from paritylab.setups.inits import Init
 from paritylab.setups.setup import Setup
 
 KERNELS = Path(__file__).with_name("kernels")
+COMMON = ("base", "threefry", "activations", "losses", "problems", "runs", "samples", "rules")
 SOURCES = {
     "start": ("base", "threefry", "start"),
-    "threads": ("base", "threefry", "activations", "losses", "runs", "samples", "rules", "threads"),
-    "tiles": ("base", "threefry", "activations", "losses", "runs", "samples", "rules", "fragments", "tiles", "teams"),
+    "threads": (*COMMON, "threads"),
+    "tiles": (*COMMON, "fragments", "tiles", "teams"),
 }
 MOST_INPUTS = 256
 SMALL_BATCH = 16  # below, tensor cores would multiply mostly zeros
 MOST_SUMS = 64  # pre-activations that a thread keeps in registers
 MOST_WEIGHTS = 144  # weights that it keeps there
+MOST_KEPT = 128  # weights and an optimiser's numbers
 ROOMY_WARPS = 8  # of a team: with 255 registers a thread, as many as a processor holds
 MOST_WARPS = 32  # with 64, where weights spill into memory
 MOST_WIDTH = 1024
 MOST_EXAMPLES = 2**20  # of a sample in passes
 STRETCH = 512  # steps between two looks at whether the launch is over
+NEVER = 2**30  # steps until a run is judged that is only recorded
 LEAST_LOG = -200.0  # e to it is 0 in single precision, as a mean without memory has it
 
 
@@ -47,6 +51,13 @@ class Chip(NamedTuple):
 
 LEAST_CAPABILITY = (8, 0)  # the first with products of bfloat16
 H200 = Chip((9, 0), 132, 227 * 1024, 141 * 10**9)  # what is told of where there is no GPU
+
+
+class Trace(NamedTuple):
+    """The points at which runs are recorded, and whether by their training sample too."""
+
+    points: np.ndarray
+    train: bool
 
 
 @dataclass(frozen=True)
@@ -80,12 +91,20 @@ def _text(name: str) -> str:
     return (KERNELS / f"{name}.cuh").read_text(encoding="utf-8")
 
 
+def _real(value: float) -> str:
+    return f"{float(np.float32(value)).hex()}f"
+
+
+TYPES = {"float32": ("float", _real), "int32": ("int", str), "uint32": ("unsigned int", "{}u".format)}
+
+
 def prelude(constants: Mapping[str, Any]) -> str:
-    """The constants as C++: numbers, names of kinds, and tuples as a function of the index."""
+    """The constants as C++: numbers, names of kinds, arrays, and tuples as a function of the index."""
     lines = [
         "enum Family { MLP, NEURON, POLYNET };",
         "enum ActivationKind { RELU, CLIP, POWER, ZIGZAG, TRIANGLE, POLYNOMIAL, SINUSOID, GELU };",
         "enum LossKind { HINGE, SQUARE, LOGISTIC, CORRELATION, L1 };",
+        "enum TargetKind { PRODUCT, SUM, TABLE, TASKS };",
         "enum Rule { SGD, MOMENTUM, ADAM, RMSPROP, SIGN_OF };",
         "enum StartLaw { DRAWS_NOTHING, DRAWS_UNIFORM, DRAWS_SIGNS };",
     ]
@@ -94,6 +113,9 @@ def prelude(constants: Mapping[str, Any]) -> str:
             chosen = "".join(f"i == {i} ? {_real(x)} : " for i, x in enumerate(value))
             lines.append(f"constexpr int {name.upper()} = {len(value)};")
             lines.append(f"static __device__ __forceinline__ constexpr float {name}(int i) {{ return {chosen}0.0f; }}")
+        elif isinstance(value, np.ndarray):
+            listed = ", ".join(map(TYPES[kind := value.dtype.name][1], value.ravel().tolist())) or "0"
+            lines.append(f"static __device__ const {TYPES[kind][0]} {name}[] = {{{listed}}};")
         elif isinstance(value, float):
             lines.append(f"constexpr float {name} = {_real(value)};")
         else:
@@ -101,14 +123,15 @@ def prelude(constants: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _real(value: float) -> str:
-    return f"{float(np.float32(value)).hex()}f"
-
-
 def plan(
-    program: Setup, configuration: Configuration, chip: Chip = H200, kernel: str | None = None, **tuning: int
+    program: Setup,
+    configuration: Configuration,
+    chip: Chip = H200,
+    kernel: str | None = None,
+    trace: Trace | None = None,
+    **tuning: int,
 ) -> Plan:
-    """The plan for a program on a chip.
+    """The plan for a program on a chip; with a ``trace`` runs are not judged.
 
     MLPs and neurons may be put on the other ``kernel``. ``tuning`` may set ``warps`` (of a block), ``blocks`` (at
     least so many on a processor), ``samples`` (at once, of ``threads``) and ``tiles`` (of sixteen units for a warp of
@@ -116,7 +139,7 @@ def plan(
     """
     kernel = kernel or kernel_of(configuration, chip)
     assert kernel is not None, "refusal() says so"
-    constants, start = _constants(program, configuration), _start(program.learner.init, configuration)
+    constants, start = _constants(program, configuration, trace), _start(program.learner.init, configuration)
     if kernel == "threads":
         samples = tuning.get("samples", samples_at_once(configuration))
         column = column_bytes(configuration, samples)
@@ -126,15 +149,17 @@ def plan(
     tiles = tuning.get("tiles", tiles_of_a_warp(configuration))
     team = -(-configuration.width // (16 * tiles))
     warps = tuning.get("warps", 4) if team == 1 else team
-    blocks = tuning.get("blocks", 4 if team == tiles == input_words(configuration) == 1 else 1)
+    light = configuration.batch < SMALL_BATCH and memories(configuration) == 0
+    blocks = tuning.get("blocks", (5 if light else 4) if team == tiles == input_words(configuration) == 1 else 1)
     constants |= {"TILES": tiles, "TEAM": team, "WARPS": warps, "MIN_BLOCKS": blocks}
     return Plan(kernel, constants, start, 32 * warps, warps // team, 0)
 
 
-def _constants(program: Setup, configuration: Configuration) -> dict[str, Any]:
+def _constants(program: Setup, configuration: Configuration, trace: Trace | None) -> dict[str, Any]:
     activation, numbers = configuration.activation, tuple(configuration.activation_params)
     if activation == "clip" and numbers[0] == math.inf:
         activation, numbers = "relu", ()
+    noises = [program.problem.noise, *(stage.noise or 0 for stage in program.problem.stages)]
     return _shape(configuration) | {
         "BATCH": configuration.batch,
         "EXAMPLES": configuration.sample,
@@ -144,7 +169,7 @@ def _constants(program: Setup, configuration: Configuration) -> dict[str, Any]:
         "numbers": numbers,
         "LOSS": configuration.loss.upper(),
         "LOSS_NUMBER": float((*configuration.loss_params, 0.0)[0]),
-        "FLIPS": program.problem.noise > 0,
+        "FLIPS": any(noise > 0 for noise in noises),
         "NOISY": program.learner.optimiser.noise > 0,
         "SCHEDULED": configuration.schedule is not None,
         "SCHEDULE_BLOCK": schedules.BLOCK,
@@ -154,11 +179,13 @@ def _constants(program: Setup, configuration: Configuration) -> dict[str, Any]:
         "DECAY_COUPLED": configuration.decay_coupled,
         "DECAY_PLAIN": configuration.decay_plain,
         **_rule(configuration),
-        "EVAL_EVERY": configuration.eval_every,
+        **problems.constants(configuration),
+        "EVAL_EVERY": NEVER if trace else configuration.eval_every,
         "EVAL_SIZE": configuration.eval_size,
         "EVAL_FRESH": configuration.eval_fresh,
-        "ALLOWED": configuration.allowed_errors,
-        "CONSECUTIVE": configuration.consecutive,
+        "CONSECUTIVE": NEVER if trace else configuration.consecutive,
+        "TRACED": trace is not None,
+        "TRAINED": trace is not None and trace.train,
         "STRETCH": max(1, min(STRETCH, 32 * STRETCH // configuration.batch)),
     }
 
@@ -231,8 +258,7 @@ def kernel_of(configuration: Configuration, chip: Chip = H200) -> str | None:
     """Which kernel trains this, ``tiles`` or ``threads``; None where it does not fit on the chip."""
     column = column_bytes(configuration, samples_at_once(configuration))
     fits = configuration.width <= MOST_SUMS and column <= chip.shared
-    alone = memories(configuration) == 0 and not in_passes(configuration)
-    small = configuration.batch < SMALL_BATCH and alone
+    small = configuration.batch < SMALL_BATCH and configuration.plain and not in_passes(configuration)
     if configuration.family == "polynet" or (small and fits):
         return "threads" if fits else None
     return "tiles" if configuration.width <= MOST_WIDTH else None
@@ -262,7 +288,7 @@ def input_words(configuration: Configuration) -> int:
 
 def tiles_of_a_warp(configuration: Configuration) -> int:
     """How many tiles of sixteen units a warp of the kernel ``tiles`` takes: no more than needed, if they fit."""
-    kept = 1 + memories(configuration)
-    fit = max(1, min(4, MOST_WEIGHTS // (16 * kept * input_words(configuration))))
+    kept = memories(configuration)
+    fit = max(1, min(4, (MOST_KEPT if kept else MOST_WEIGHTS) // (16 * (1 + kept) * input_words(configuration))))
     needed = -(-configuration.width // 16)
     return min(needed, fit) if needed <= ROOMY_WARPS * fit else -(-needed // MOST_WARPS)

@@ -205,7 +205,7 @@ def by_degree(found: Floats) -> Floats:
     array([9.  , 5.  , 0.25])
     """
     n = len(found).bit_length() - 1
-    return np.bincount(_degrees(n), np.square(found, dtype=np.float64), n + 1)
+    return np.asarray(np.bincount(_degrees(n), np.square(found, dtype=np.float64), n + 1), np.float64)
 
 
 @functools.cache

@@ -34,8 +34,8 @@ class GradientAlignment(Shown):
     """Of each network |Gamma_f - Gamma_r|^2: ``total``, and (..., parts) what it consists of, by the names ``names``.
 
     Those are the first layer's weights at inputs of the target S and at others, all biases, and the weights of later
-    layers; other networks than perceptrons have their arrays. Of a sample, values are unbiased (and may be below 0), and
-    ``low`` and ``high`` (..., parts + 1), of the parts and of the total, the ends of intervals, each by itself.
+    layers; other networks than perceptrons have their arrays. Of a sample, values are unbiased (and may be below 0),
+    and ``low`` and ``high`` (..., parts + 1), of the parts and of the total, the ends of intervals, each by itself.
     """
 
     names: tuple[str, ...]
@@ -118,7 +118,7 @@ def _products(gradients: Floats, place: np.ndarray, parts: int) -> Floats:
     """The mean product of two different gradients, by parts: unbiased for the square of their mean."""
     count = len(gradients)
     pairs = (np.square(gradients.sum(0)) - np.square(gradients).sum(0)) / (count * (count - 1))
-    return np.bincount(place, pairs, parts)
+    return np.asarray(np.bincount(place, pairs, parts), np.float64)
 
 
 def _with_total(parts: Floats) -> Floats:

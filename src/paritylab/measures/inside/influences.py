@@ -1,7 +1,8 @@
 """Influences: how much one input matters to what a network computes.
 
 Of the sign of f, the influence of input j is the chance that flipping it flips the sign; of the output f it is
-E ((f(x) - f(x with x_j flipped)) / 2)^2. Both are the sum of squared coefficients at the sets that hold j. x is uniform.
+E ((f(x) - f(x with x_j flipped)) / 2)^2. Both are the sum of squared coefficients at the sets that hold j. x is
+uniform.
 """
 
 from __future__ import annotations

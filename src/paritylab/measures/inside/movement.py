@@ -80,17 +80,18 @@ def movement(networks: Networks, start: Any = None) -> Movement:
                   for (then, now), (_, one, other) in zip(pairs, norm, strict=True)]
     columns = [[change for change, _, _ in norm], relative, [np.abs(now - then).max(1) for then, now in pairs], cosine]
     distance, relative, farthest, cosine = (given.shaped(np.stack(column, axis=-1)) for column in columns)
-    return Movement(tuple(names), distance, relative, farthest, cosine, *_by_input(given, before), given.about)
+    by_input, relevant, irrelevant, leads = _by_input(given, before)
+    return Movement(tuple(names), distance, relative, farthest, cosine, by_input, relevant, irrelevant, leads,
+                    given.about)
 
 
-def _by_input(given: Subjects, before: Any) -> tuple[Any, ...]:
-    """Root mean square change of the first layer at each input, on the target's inputs, on others; whether they lead."""
+def _by_input(given: Subjects, before: Any) -> tuple[Any, Any, Any, Any]:
+    """Root mean square change of the first layer at each input, on the target's, on others; whether those lead."""
     try:
         now, then = (np.asarray(params[0]["w"], np.float64) for params in (given.params, before))
-        layered = now.ndim == 3 and now.shape[1] == given.n
     except (KeyError, IndexError, TypeError):
-        layered = False
-    if not layered:
+        return None, None, None, None
+    if now.ndim != 3 or now.shape[1] != given.n:
         return None, None, None, None
     squares = np.square(now - then).mean(-1)
     by_input = given.shaped(np.sqrt(squares))

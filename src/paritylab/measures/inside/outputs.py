@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from paritylab import rng
 from paritylab.aliases import Floats
@@ -34,8 +35,8 @@ from paritylab.setups.setup import Setup
 T = TypeVar("T")
 MOST_EXACT = 20
 """The most inputs of a network that is looked at everywhere."""
-LOW_BITS, UNITS = 8, 20
-"""Inputs of an inner block, and units that one pass over it adds up: what was fastest."""
+LOW_BITS, OUTER, UNITS = 8, 16, 25
+"""A block has all values of so many inputs times so many of the others; one pass over it adds up so many units."""
 ROWS = 2**13
 """Inputs of a block where a network is applied as it is."""
 
@@ -75,10 +76,14 @@ def each(subjects: Subjects, places: Places, look: Callable[[int, Floats], T], p
 
 
 def over(which: Iterable[int], look: Callable[[int], T], progress: bool | None = None) -> list[T]:
-    """What a function returns for each of these numbers, on all cores; in their order."""
+    """What a function returns for each of these numbers, on all cores; in their order.
+
+    Each thread multiplies its matrices by itself: the threads of BLAS would wait for one another most of the time.
+    """
     numbers = list(which)
     found: list[T] = []
-    with ThreadPoolExecutor(cores()) as pool, Bar("networks", len(numbers), progress) as bar:
+    with (threadpool_limits(1, "blas"), ThreadPoolExecutor(cores()) as pool,
+          Bar("networks", len(numbers), progress) as bar):
         for made in pool.map(look, numbers):
             found.append(made)
             bar.show(len(found))
@@ -169,7 +174,7 @@ def _made(program: Setup) -> Made:
 
 
 def split(network: MLP, layer: Any, n: int) -> tuple[Any, Any]:
-    """The sums of all units over the first inputs, (units, 2^low), and over the others with the bias, (2^rest, units)."""
+    """The sums of all units over the first inputs, (units, 2^low), and over others with the bias, (2^rest, units)."""
     low = min(LOW_BITS, n)
     first, rest = (np.asarray(signs(np.arange(2**size), size), np.float32) for size in (low, n - low))
     outer = rest @ layer["w"][low:]
@@ -187,8 +192,9 @@ def _everywhere(network: MLP, n: int) -> Callable[[Any], Any]:
         empty = -width % some
         inner, outer = split(network, hidden, n)
         v = jnp.pad(output["w"][:, 0], (0, empty)).reshape(-1, some)
-        inner = jnp.pad(inner, ((0, empty), (0, 0))).reshape(-1, some, inner.shape[1])
-        outer = jnp.pad(outer, ((0, 0), (0, empty))).reshape(len(outer), -1, some)
+        inner = jnp.pad(inner, ((0, empty), (0, 0))).reshape(-1, some, 1, inner.shape[1])
+        rows = min(OUTER, len(outer))
+        outer = jnp.pad(outer, ((0, 0), (0, empty))).reshape(-1, rows, len(v), some).transpose(0, 2, 3, 1)[..., None]
 
         def block(sums: Any) -> Any:
             """The outputs at a block of inputs, given the sums of all units over the other ones."""
@@ -199,7 +205,7 @@ def _everywhere(network: MLP, n: int) -> Callable[[Any], Any]:
                     total = total + weights[unit] * act(z[unit] + by[unit])
                 return total, None
 
-            return jax.lax.scan(add, jnp.zeros(inner.shape[2], v.dtype), (inner, sums, v))[0]
+            return jax.lax.scan(add, jnp.zeros((rows, inner.shape[-1]), v.dtype), (inner, sums, v))[0]
 
         found = jax.lax.map(block, outer).reshape(-1)
         return found + output["b"][0] if network.output_bias else found

@@ -25,15 +25,15 @@ from paritylab.measures.precision import double
 from paritylab.setups.losses import LossLike
 
 MOST_EXACT = 12
-SAMPLES = 2**12
+SAMPLES = 2**11
 PARTS = 8
 """Parts of a sample by which the interval is found."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sharpness(Shown):
-    """Of each network the largest eigenvalue (``value``) and the ``smallest`` Ritz value, an upper bound of the smallest
-    eigenvalue; how many ``products`` with the Hessian it took, and the ``residual``, which bounds the value's error.
+    """Of each network the largest eigenvalue (``value``) and the ``smallest`` Ritz value, an upper bound of the
+    smallest eigenvalue; how many ``products`` with the Hessian it took, and the ``residual``, which bounds the error.
 
     Of a sample the value is that of the mean over the sample. The true one lies between ``low`` and ``high``: the
     curvature, at other inputs, of a direction found at some of them is below it, and the mean over parts of the sample
@@ -65,7 +65,7 @@ def sharpness(
     *,
     loss: LossLike | None = None,
     samples: int | None = None,
-    tolerance: float = 1e-6,
+    tolerance: float = 1e-4,
     level: float = intervals.LEVEL,
     seed: int = 0,
     progress: bool | None = None,
@@ -75,7 +75,7 @@ def sharpness(
     Args:
         networks: a TrainedNetwork, TrainedNetworks, or a pair (setup, params) with any leading axes.
         loss: the loss, if not the one that is trained.
-        samples: None for all inputs where they are uniform and n is at most 12, otherwise 2^12 by the problem's law;
+        samples: None for all inputs where they are uniform and n is at most 12, otherwise 2^11 by the problem's law;
             or how many.
         tolerance: the residual at which Lanczos stops, as a share of the largest eigenvalue by size.
         level: of the interval, where it is sampled.
@@ -99,24 +99,26 @@ def sharpness(
         theta = row(given, i)
         start = np.random.default_rng([seed, i]).standard_normal(len(theta))
 
-        def top(which: np.ndarray | None) -> Top:
+        def top(which: np.ndarray | None, begin: Floats) -> Top:
             some = examples(here, i, which)
-            return lanczos(lambda v: np.asarray(made.product(theta, v, some)), start, tolerance)
+            return lanczos(lambda v: np.asarray(made.product(theta, v, some)), begin, tolerance)
 
         with double():
-            found = top(None)
+            found = top(None, start)
             low = high = found.value
             if not here.places.exact:
                 parts = np.array_split(np.arange(count), PARTS)
-                half = top(np.concatenate(parts[: PARTS // 2]))
+                half = top(np.concatenate(parts[: PARTS // 2]), start)
                 curvature = [half.vector @ np.asarray(made.product(theta, half.vector, examples(here, i, part)))
                              for part in parts[PARTS // 2 :]]
                 low, _ = _mean(curvature, level)
-                _, high = _mean([top(part).value for part in parts], level)
+                near = found.vector + 0.1 * start / np.linalg.norm(start)  # nearer than chance, and no less random
+                _, high = _mean([top(part, near).value for part in parts], level)
         return found.value, low, high, found.smallest, found.residual, found.products
 
     columns = zip(*over(range(len(given)), look, progress), strict=True)
-    return Sharpness(*(given.shaped(np.stack(column)) for column in columns), here.places.samples, level, given.about)
+    value, low, high, smallest, residual, products = (given.shaped(np.stack(column)) for column in columns)
+    return Sharpness(value, low, high, smallest, residual, products, here.places.samples, level, given.about)
 
 
 def _mean(values: list[Any], level: float) -> tuple[float, float]:
@@ -140,7 +142,7 @@ def lanczos(product: Callable[[Floats], Floats], start: Floats, tolerance: float
     >>> round(found.value, 9), round(found.smallest, 9), found.products
     (3.0, -1.0, 4)
     """
-    basis = [start / np.linalg.norm(start)]
+    basis: list[Floats] = [start / np.linalg.norm(start)]
     diagonal: list[float] = []
     beside: list[float] = []
     while True:

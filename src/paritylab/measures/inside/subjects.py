@@ -13,13 +13,15 @@ from paritylab.errors import InvalidInput, require
 from paritylab.setups.networks import MLP
 from paritylab.setups.setup import Setup
 
+AXES: tuple[str, ...] = ("network", "point", "part")
+"""What leading axes of params are called in tables."""
 Networks = Any
 """A TrainedNetwork, TrainedNetworks, or a pair (setup, params), where params may have leading axes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Subjects:
-    """Networks of one Setup: ``params`` in the network's structure have one leading axis, ``masks`` the support of each.
+    """Networks of one Setup: ``params`` in its structure have one leading axis, ``masks`` are the support of each.
 
     ``lead`` is the shape in which measures are returned: () for one network, (count,) for many, (runs, points) for
     curves. ``about`` says which they are: arrays of that shape, by name.
@@ -74,48 +76,45 @@ def subjects(given: Networks) -> Subjects:
     """
     if isinstance(given, Subjects):
         return given
-    seed, runs = None, None
-    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], Setup):
-        setup, params = given
-    elif isinstance(getattr(given, "setup", None), Setup) and hasattr(given, "tree"):
-        setup, params, seed = given.setup, given.tree, given.seed
-        runs = getattr(given, "runs", None)
-        runs = np.asarray(given.run if runs is None else runs)
-    else:
-        raise InvalidInput(f"networks are a TrainedNetwork, TrainedNetworks or a pair (setup, params), not a"
-                           f" {type(given).__name__}")
+    setup, params, seed, about = _told(given)
     lead = _lead(setup, params)
     count = int(np.prod(lead, dtype=int))
     require(count > 0, "there is no network to look at")
     flat = jax.tree.map(lambda leaf: np.asarray(leaf).reshape(count, *np.shape(leaf)[len(lead):]), params)
     require(all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(flat)), "a network has params that are not finite")
-    if runs is not None:
-        steps = getattr(given, "steps", None)
-        about = {"run": runs, "step": np.asarray(given.step if steps is None else steps)}
-    else:
-        about = {name: np.broadcast_to(np.expand_dims(np.arange(size), tuple(range(1, len(lead) - axis))), lead)
-                 for axis, (name, size) in enumerate(zip(("network", "point", "third", "fourth"), lead, strict=False))}
-    return Subjects(setup, flat, lead, _masks(setup, seed, runs, count), about)
+    masks = _masks(setup, seed, about.get("run"), count)
+    if not about:
+        require(len(lead) <= len(AXES), f"params may have up to {len(AXES)} leading axes, not {len(lead)}")
+        about = dict(zip(AXES, np.indices(lead), strict=False))
+    return Subjects(setup, flat, lead, masks, about)
+
+
+def _told(given: Any) -> tuple[Setup, Any, int | None, dict[str, np.ndarray]]:
+    """Setup, params, seed and which runs and steps they are, as far as it is known."""
+    if isinstance(given, tuple) and [isinstance(each, Setup) for each in given] == [True, False]:
+        return given[0], given[1], None, {}
+    trained: Any = given
+    if not isinstance(getattr(trained, "setup", None), Setup) or not hasattr(trained, "tree"):
+        raise InvalidInput("networks are a TrainedNetwork, TrainedNetworks or a pair (setup, params), not a"
+                           f" {type(given).__name__}")
+    many = hasattr(trained, "runs")
+    runs, steps = (trained.runs, trained.steps) if many else (trained.run, trained.step)
+    return trained.setup, trained.tree, trained.seed, {"run": np.asarray(runs), "step": np.asarray(steps)}
 
 
 def _lead(setup: Setup, params: Any) -> tuple[int, ...]:
     """The axes that params have before those of one network."""
     wanted = jax.eval_shape(setup.params, jax.random.key(0))
-    try:
-        leads = jax.tree.leaves(jax.tree.map(lambda one, leaf: _before(one.shape, np.shape(leaf)), wanted, params),
-                                is_leaf=lambda each: isinstance(each, tuple))
-    except (ValueError, TypeError, KeyError):
-        leads = []
-    require(len(set(leads)) == 1 and leads[0] is not None,
-            "params must be those of the Setup's network, in its own structure and shapes, with the same leading axes")
-    return leads[0]
-
-
-def _before(own: tuple[int, ...], given: tuple[int, ...]) -> tuple[int, ...]:
-    extra = len(given) - len(own)
-    if extra < 0 or given[extra:] != own:
-        raise ValueError
-    return given[:extra]
+    leads = set[tuple[int, ...] | None]()
+    if jax.tree.structure(wanted) == jax.tree.structure(params):
+        for own, leaf in zip(jax.tree.leaves(wanted), jax.tree.leaves(params), strict=True):
+            extra = np.ndim(leaf) - own.ndim
+            leads.add(np.shape(leaf)[:extra] if extra >= 0 and np.shape(leaf)[extra:] == own.shape else None)
+    (lead,) = leads if len(leads) == 1 else (None,)
+    if lead is None:
+        raise InvalidInput("params must be those of the Setup's network, in its own structure and shapes, with the same"
+                           " leading axes")
+    return lead
 
 
 def _masks(setup: Setup, seed: int | None, runs: Any, count: int) -> np.ndarray:

@@ -21,13 +21,13 @@ import numpy as np
 from paritylab.aliases import Floats
 from paritylab.errors import require, unknown
 from paritylab.measures.inside import intervals
-from paritylab.measures.inside.outputs import Judged, judged, outputs, over
+from paritylab.measures.inside.outputs import judged, over
 from paritylab.measures.inside.subjects import Networks, subjects
 from paritylab.measures.inside.tables import Shown, table
 from paritylab.measures.inside.units import ABLATIONS, ZERO, Units, require_units, units
 
 SAMPLES = 2**15
-LOOKED_AT = 2**11
+LOOKED_AT = 2**10
 """Inputs by which units are compared; the accuracy of what is chosen is then found on all."""
 AT_ONCE = 2**23
 
@@ -78,7 +78,7 @@ def subnetwork(
     *,
     ablation: str = ZERO,
     samples: int | None = None,
-    effort: float = 2e9,
+    effort: float = 1e9,
     level: float = intervals.LEVEL,
     seed: int = 0,
     progress: bool | None = None,
@@ -130,8 +130,9 @@ def subnetwork(
         return left, left.sum(), at_least, right / count, low, high, whole, own.carried
 
     columns = zip(*over(range(len(given)), look, progress), strict=True)
-    found = [given.shaped(np.stack(column)) for column in columns]
-    return Subnetwork(*found, keep, ablation, here.places.samples, level, given.about)
+    left, size, at_least, accuracy, low, high, whole, carried = (given.shaped(np.stack(each)) for each in columns)
+    return Subnetwork(left, size, at_least, accuracy, low, high, whole, carried, keep, ablation, here.places.samples,
+                      level, given.about)
 
 
 # --- few ----------------------------------------------------------------------------------------------------------
@@ -144,9 +145,9 @@ def _few(own: Units, allowed: int, generator: np.random.Generator) -> np.ndarray
     parts, base = own.added(which)
     order, wrong = (np.asarray(each) for each in _taken_away(parts, base))
     few = allowed * len(which) / count
-    size = int(np.flatnonzero(wrong[::-1] <= few)[0]) if (wrong <= few).any() else width
-    left = np.zeros(width, bool)
-    for size in range(size, width + 1):  # what some inputs say need not hold for all
+    first = int(np.flatnonzero(wrong[::-1] <= few)[0]) if (wrong <= few).any() else width
+    left = np.ones(width, bool)
+    for size in range(first, width + 1):  # what some inputs say need not hold for all
         left = np.isin(np.arange(width), order[width - size :])
         if own.errors(left) <= allowed:
             break

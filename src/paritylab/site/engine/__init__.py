@@ -16,7 +16,8 @@ ISAS = ("fused", "baseline")
 
 def digest(native: Path) -> str:
     """Of the sources that make the modules."""
-    elsewhere = ("bind_problem", "bind_supports", "bits", "enumeration", "meeting", "parse", "pool", "supports", "threads")
+    searches = ("bind_supports", "bits", "enumeration", "meeting", "supports")
+    elsewhere = ("bind_problem", "parse", "pool", "threads", *searches)
     headers = {path for path in native.glob("*.h") if path.stem not in elsewhere}
     files = sorted({native / f"{name}.cpp" for name in SOURCES} | headers)
     told = hashlib.sha256()

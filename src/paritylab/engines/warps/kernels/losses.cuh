@@ -1,10 +1,10 @@
-// Losses of an output f and a label y = +-1: the value, and the slope in f. UNIT: the slope is 0, 1 or -1 (or NaN).
+// Losses of an output f and a label y: the value, and the slope in f. UNIT: the slope is 0, 1 or -1 (or NaN).
 template <int KIND>
 struct LossOf;
 
 template <>
 struct LossOf<HINGE> {
-    static constexpr bool unit = true;
+    static constexpr bool unit = UNIT_LABELS;
     DEVICE float value(float f, float y) { return y * f < LOSS_NUMBER ? LOSS_NUMBER - y * f : f == f ? 0.0f : f; }
     DEVICE float slope(float f, float y) { return y * f < LOSS_NUMBER ? -y : 0.0f; }
 };
@@ -32,7 +32,7 @@ struct LossOf<LOGISTIC> {
 
 template <>
 struct LossOf<CORRELATION> {
-    static constexpr bool unit = true;
+    static constexpr bool unit = UNIT_LABELS;
     DEVICE float value(float f, float y) { return -(y * f); }
     DEVICE float slope(float, float y) { return -y; }
 };

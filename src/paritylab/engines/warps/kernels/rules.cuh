@@ -19,7 +19,7 @@ struct Pace {
 DEVICE float correction(int t, float log_of_mean) { return -1.0f / expm1f((float)(t + 1) * log_of_mean); }
 
 DEVICE Pace make_pace(float lr, int batch) {
-    const float share = SHORT_LAST ? 1.0f / (float)batch : 1.0f / BATCH;
+    const float share = VARYING ? 1.0f / (float)batch : 1.0f / BATCH;
     return {make_update(lr, RATE_HIDDEN), make_update(lr, RATE_OUTPUT), 1.0f, 1.0f, 1.0f, share};
 }
 

@@ -28,19 +28,6 @@ DEVICE Key evaluation_key(const Run& run) {
     return EVAL_FRESH ? fold_in(fold_in(run.key, EVALUATION), run.t) : run.evaluation;
 }
 
-// +1 or -1, from how many of the support's inputs are -1.
-DEVICE float parity(const u32 (&x)[WORDS], const u32 (&mask)[WORDS]) {
-    u32 odd = 0;
-#pragma unroll
-    for (int w = 0; w < WORDS; ++w) odd ^= x[w] & mask[w];
-    return __popc(odd) & 1 ? -1.0f : 1.0f;
-}
-
-DEVICE void draw(Key key, u32 sample, u32 (&x)[WORDS]) {
-#pragma unroll
-    for (int w = 0; w < WORDS; ++w) x[w] = random_bits(key, sample * WORDS + w);
-}
-
 DEVICE int steps_to_check(const Run& run) {
     const int on_grid = EVAL_EVERY - run.t % EVAL_EVERY, left = run.max_steps - run.t;
     return on_grid < left ? on_grid : left;
@@ -72,37 +59,64 @@ DEVICE float move(float theta, float gradient, Update update) {
 }
 
 struct Score {
+    bool few;  // errors, no more than allowed
     int errors;
     double loss;  // summed
 };
-
-// Errors and loss of what `outputs(key, first)` gives for 32 samples, one a lane, as (f, y). Stops once there are more
-// errors than allowed, unless `whole`: so the score of a run that has passed, or is finished, is complete.
-template <class Outputs>
-DEVICE Score evaluate(Key key, bool whole, const Outputs& outputs) {
-    Score score = {0, 0.0};
-    for (u32 first = 0; first < (u32)EVAL_SIZE && (whole || score.errors <= ALLOWED); first += 32) {
-        float f, y;
-        outputs(key, first, f, y);
-        const bool counts = first + lane_id() < (u32)EVAL_SIZE;
-        score.errors += __popc(__ballot_sync(ALL, counts && !(y * f > 0.0f)));
-        if (counts) score.loss += (double)Loss::value(f, y);
-    }
-    return score;
-}
-
-// Whether the run has ended; if so `status` says how. The score must be that of `evaluate`.
-DEVICE bool judge(Run& run, const Score& score, bool finite, int& status) {
-    const bool passed = finite && score.errors <= ALLOWED;
-    run.streak = passed ? run.streak + 1 : 0;
-    const bool solved = passed && run.streak == CONSECUTIVE;
-    status = !finite ? DIVERGED : solved ? SOLVED : CENSORED;
-    return !finite || solved || run.t == run.max_steps;
-}
 
 template <class Number>
 DEVICE Number sum_over_warp(Number value) {
 #pragma unroll
     for (int d = 16; d > 0; d /= 2) value += __shfl_xor_sync(ALL, value, d);
     return value;
+}
+
+// Errors and loss of what `outputs(sample)` gives for every sample from `from` on in steps of GROUP_COUNT, one a lane, as
+// (f, y). Stops once there are more errors than allowed, unless `whole`.
+template <int GROUP_COUNT, class Outputs>
+DEVICE Score score_group(u32 from, u32 size, int allowed, bool whole, const Outputs& outputs) {
+    Score score = {true, 0, 0.0};
+    for (u32 first = 0; first < size && (whole || score.errors <= allowed); first += 32 * GROUP_COUNT) {
+        const u32 sample = from + first + GROUP_COUNT * lane_id();
+        float f, y;
+        outputs(sample, f, y);
+        const bool counts = sample < size;
+        score.errors += __popc(__ballot_sync(ALL, counts && !is_right(f, y)));
+        if (counts) score.loss += (double)Loss::value(f, y);
+    }
+    score.few = score.errors <= allowed;
+    return score;
+}
+
+// What is recorded of a run at a point of its curve: accuracy and loss of each task, and on the training sample.
+constexpr int SCORES = TRACED ? 2 * (TASK_COUNT + TRAINED) : 0;
+
+DEVICE void put_score(float* scores, const Score& score, int size, bool first) {
+    const double loss = sum_over_warp(score.loss);
+    if (first) scores[0] = (float)((double)(size - score.errors) / size), scores[1] = (float)(loss / size);
+}
+
+// The score on the evaluation sample, task by task, if there are tasks: once there are more errors than allowed in one,
+// unless `whole`, the others are left out. So the score of a run that has passed, or is finished, is complete. `first`
+// says which thread records those of tasks.
+template <class Outputs>
+DEVICE Score evaluate(bool whole, float* scores, bool first, const Outputs& outputs) {
+    if (GROUPS == 1) return score_group<1>(0, EVAL_SIZE, ALLOWED, whole, outputs);
+    Score all = {true, 0, 0.0};
+#pragma unroll 1
+    for (int task = 0; task < GROUPS && (whole || all.few); ++task) {
+        const Score score = score_group<GROUPS>(task, EVAL_SIZE, ALLOWED_ERRORS[task], whole, outputs);
+        all = {all.few && score.few, all.errors + score.errors, all.loss + score.loss};
+        if (TRACED && whole) put_score(scores + 2 * task, score, (EVAL_SIZE - task + GROUPS - 1) / GROUPS, first);
+    }
+    return all;
+}
+
+// Whether the run has ended; if so `status` says how. The score must be that of `evaluate`.
+DEVICE bool judge(Run& run, const Score& score, bool finite, int& status) {
+    const bool passed = finite && score.few;
+    run.streak = passed ? run.streak + 1 : 0;
+    const bool solved = passed && run.streak == CONSECUTIVE;
+    status = !finite ? DIVERGED : solved ? SOLVED : CENSORED;
+    return !finite || solved || run.t == run.max_steps;
 }

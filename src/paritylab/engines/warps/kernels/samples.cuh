@@ -92,8 +92,10 @@ DEVICE void next_place(Place& place) {
     if (place.at >= EXAMPLES) place.at = SHORT_LAST ? 0 : place.at - EXAMPLES, ++place.pass;
 }
 
-// How many examples of the batch count.
-DEVICE int batch_at(const Place& place) { return SHORT_LAST ? min(BATCH, EXAMPLES - place.at) : BATCH; }
+// How many examples of the batch count, of which a stage may have fewer.
+DEVICE int batch_at(const Place& place, const Stage& stage) {
+    return SHORT_LAST ? min(BATCH, EXAMPLES - place.at) : stage.batch;
+}
 
 // The orders of the passes that the batch is from; `scratch` is that of the team.
 struct Scratch {

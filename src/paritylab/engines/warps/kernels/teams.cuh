@@ -34,11 +34,10 @@ struct Samples {
 };
 
 template <int M>
-DEVICE void outputs(Samples& samples, const Network& net, Key key, u32 sample, const u32 (&mask)[WORDS],
-                    Hidden& hidden, int& turn) {
+DEVICE void outputs(Samples& samples, const Network& net, Key key, u32 sample, const Standing& standing, bool in_turn,
+                    const u32 (&mask)[WORDS], Hidden& hidden, int& turn) {
     u32 drawn[WORDS];
-    draw(key, sample, drawn);
-    samples.y = parity(drawn, mask);
+    samples.y = draw(key, sample, standing, mask, in_turn, drawn);
 #pragma unroll
     for (int block = 0; block < BLOCKS; ++block) samples.x[block] = block < WORDS ? drawn[min(block, WORDS - 1)] : 0;
     if (BIAS) samples.x[BLOCKS - 1] &= ~(1u << (N % 32));  // the input that is always +1
@@ -51,6 +50,7 @@ struct Window {
     Key data, labels;
     float factor;
     float mean, square;  // of Pace
+    Stage stage;
 };
 
 DEVICE void open_window(Window& window, const Run& run, const Table& table) {
@@ -61,9 +61,16 @@ DEVICE void open_window(Window& window, const Run& run, const Table& table) {
     const bool known = SCHEDULED && t < run.max_steps && table.schedule[t / SCHEDULE_BLOCK];
     window.factor = known ? factor_at(table, t) : 0.0f;
     if (RULE == ADAM) window.mean = correction(t, LOG_FIRST), window.square = correction(t, LOG_SECOND);
+    window.stage = stage_at(t, run.flip);
 }
 
 DEVICE Key from_lane(Key key, int lane) { return {__shfl_sync(ALL, key.a, lane), __shfl_sync(ALL, key.b, lane)}; }
+
+DEVICE Stage from_lane(const Stage& stage, int lane) {
+    const Standing standing = {__shfl_sync(ALL, stage.standing.law, lane), __shfl_sync(ALL, stage.standing.next, lane),
+                               __shfl_sync(ALL, stage.standing.moved, lane)};
+    return {standing, __shfl_sync(ALL, stage.flip, lane), __shfl_sync(ALL, stage.batch, lane)};
+}
 
 DEVICE void step(Run& run, Network& net, Memory& memory, const Window& window, Place& at, const Scratch& scratch,
                  int& turn) {
@@ -71,7 +78,8 @@ DEVICE void step(Run& run, Network& net, Memory& memory, const Window& window, P
     const Key own = IN_PASSES ? Key{0, 0} : from_lane(window.data, place), data = EXAMPLES > 0 ? run.sample : own;
     const Key labels = !FLIPS ? Key{0, 0} : EXAMPLES > 0 ? run.sample_labels : from_lane(window.labels, place);
     prepare<32 * TEAM>(at, run.key, scratch, threadIdx.x % (32 * TEAM));
-    const int batch = batch_at(at);
+    const Stage stage = STAGES > 0 ? from_lane(window.stage, place) : stage_at(run.t, run.flip);
+    const int batch = batch_at(at, stage);
     const float lr = SCHEDULED ? run.lr * __shfl_sync(ALL, window.factor, place) : run.lr;
     Pace pace = make_pace(lr, batch);
     if (RULE == ADAM) {
@@ -80,14 +88,14 @@ DEVICE void step(Run& run, Network& net, Memory& memory, const Window& window, P
     }
     Gradient gradient = {};
 #pragma unroll 1
-    for (int subset = 0; subset < SUBSETS; ++subset) {
+    for (int subset = 0; subset < (STAGES > 0 ? (batch + 31) / 32 : SUBSETS); ++subset) {
         const int place_in_batch = 32 * subset + lane_id();
         const u32 sample = EXAMPLES > 0 ? example_of(at, scratch, own, place_in_batch) : place_in_batch;
         Samples samples;
         Hidden hidden;
-        outputs<SAMPLE_TILES>(samples, net, data, sample, run.mask, hidden, turn);
-        if (FLIPS && random_bits(labels, sample) < run.flip) samples.y = -samples.y;
-        const bool counts = (BATCH % 32 == 0 && !SHORT_LAST) || place_in_batch < batch;
+        outputs<SAMPLE_TILES>(samples, net, data, sample, stage.standing, false, run.mask, hidden, turn);
+        if (FLIPS && random_bits(labels, sample) < stage.flip) samples.y = -samples.y;
+        const bool counts = (BATCH % 32 == 0 && !VARYING) || place_in_batch < batch;
         const float slope = counts ? Loss::slope(samples.f, samples.y) : 0.0f;
         backward(net, memory, samples.x, hidden, slope, gradient, pace);
     }
@@ -106,17 +114,31 @@ DEVICE void step(Run& run, Network& net, Memory& memory, const Window& window, P
 DEVICE bool check(Run& run, Network& net, const Table& table, int& turn) {
     const bool finite = !any_in_team(!is_finite(net));
     const bool whole = !finite || run.t == run.max_steps;
-    Score score = evaluate(evaluation_key(run), whole, [&](Key key, u32 first, float& f, float& y) {
+    const bool first = threadIdx.x % (32 * TEAM) == 0;
+    float* scores = table.scores + (size_t)run.row * SCORES;
+    const Key key = evaluation_key(run);
+    const Score score = evaluate(whole, scores, first, [&](u32 sample, float& f, float& y) {
         Samples samples;
         Hidden hidden;
         forget_splits(net);
-        outputs<4>(samples, net, key, first + lane_id(), run.mask, hidden, turn);
+        outputs<4>(samples, net, key, sample, evaluation_standing(), true, run.mask, hidden, turn);
         f = samples.f, y = samples.y;
     });
     int status;
     if (!judge(run, score, finite, status)) return false;
+    if (TRAINED) {
+        const Score trained = score_group<1>(0, EXAMPLES, 0, true, [&](u32 sample, float& f, float& y) {
+            Samples samples;
+            Hidden hidden;
+            forget_splits(net);
+            outputs<4>(samples, net, run.sample, sample, sample_standing(), false, run.mask, hidden, turn);
+            const bool flips = FLIPS && random_bits(run.sample_labels, sample) < run.flip;
+            f = samples.f, y = flips ? -samples.y : samples.y;
+        });
+        put_score(scores + SCORES - 2, trained, EXAMPLES, first);
+    }
     const double loss = sum_over_warp(score.loss);
-    if (threadIdx.x % (32 * TEAM) == 0) {
+    if (first) {
         table.status[run.row] = status;
         table.accuracy[run.row] = (float)((double)(EVAL_SIZE - score.errors) / EVAL_SIZE);
         table.loss[run.row] = (float)(loss / EVAL_SIZE);
@@ -150,8 +172,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const
         window.first = run.t - 32;
         Place at = find_place(run.t);
         for (bool ended = false; !ended && !stop;) {
-            const int steps = min(min(steps_to_check(run), STRETCH), steps_with_factors(run, table));
-            if (steps == 0) break;
+            const int known = steps_with_factors(run, table), steps = min(min(steps_to_check(run), STRETCH), known);
+            if (known == 0) break;
 #pragma unroll 1
             for (int i = 0; i < steps; ++i) {
                 if (run.t - window.first >= 32) open_window(window, run, table);

@@ -21,11 +21,11 @@ template <int S, class Work>
 DEVICE void for_each_input(const u32 (&x)[S][WORDS], const Work& work) {
 #pragma unroll
     for (int w = 0; w < WORDS; ++w) {
-        constexpr int STRIDE = 8;
+        constexpr int TOGETHER = 8;
 #pragma unroll 1
-        for (int base = 0; base < 32 && 32 * w + base < N; base += STRIDE) {
+        for (int base = 0; base < 32 && 32 * w + base < N; base += TOGETHER) {
 #pragma unroll
-            for (int k = 0; k < STRIDE; ++k) {
+            for (int k = 0; k < TOGETHER; ++k) {
                 if (32 * w + base + k < N) {
                     float signs[S];
 #pragma unroll
@@ -180,26 +180,26 @@ DEVICE void step(Run& run, const Table& table, Key data, Key labels, Place& at, 
     const Key own = IN_PASSES ? Key{0, 0} : fold_in(data, run.t), key = EXAMPLES > 0 ? run.sample : own;
     const Key label_key = !FLIPS ? Key{0, 0} : EXAMPLES > 0 ? run.sample_labels : fold_in(labels, run.t);
     prepare<1>(at, run.key, scratch, 0);
-    const int batch = batch_at(at);
+    const Stage stage = stage_at(run.t, run.flip);
+    const int batch = batch_at(at, stage);
     const float lr = SCHEDULED ? run.lr * factor_at(table, run.t) : run.lr;
     Pace pace = make_pace(lr, batch);
     if (RULE == ADAM) pace.mean = correction(run.t, LOG_FIRST), pace.square = correction(run.t, LOG_SECOND);
 #pragma unroll 1
     for (int pass = 0; pass < PASSES; ++pass) {
         u32 x[SAMPLES][WORDS], number[SAMPLES];
-        float z[SAMPLES][WIDTH], f[SAMPLES], slope[SAMPLES];
+        float z[SAMPLES][WIDTH], f[SAMPLES], y[SAMPLES], slope[SAMPLES];
 #pragma unroll
         for (int s = 0; s < SAMPLES; ++s) {
             const int place = pass * SAMPLES + s;
             number[s] = EXAMPLES > 0 ? example_of(at, scratch, own, place) : place;
-            draw(key, number[s], x[s]);
+            y[s] = draw(key, number[s], stage.standing, run.mask, false, x[s]);
         }
         forward<SAMPLES>(net, x, z, f);
 #pragma unroll
         for (int s = 0; s < SAMPLES; ++s) {
-            float y = parity(x[s], run.mask);
-            if (FLIPS && random_bits(label_key, number[s]) < run.flip) y = -y;
-            slope[s] = pass * SAMPLES + s < batch ? Loss::slope(f[s], y) * pace.share : 0.0f;
+            if (FLIPS && random_bits(label_key, number[s]) < stage.flip) y[s] = -y[s];
+            slope[s] = pass * SAMPLES + s < batch ? Loss::slope(f[s], y[s]) * pace.share : 0.0f;
         }
         backward<SAMPLES>({net, pass == 0, pass == PASSES - 1}, x, z, slope, pace);
     }
@@ -219,40 +219,56 @@ DEVICE bool is_finite(const float* net) {
     return sum == 0.0f;
 }
 
-// More errors than allowed among the first inputs: nearly every check of a run that is not solved ends here, where
-// each lane looks at its own network.
+// More errors than allowed among the first inputs (of the first task that is judged): nearly every check of a run that is
+// not solved ends here, where each lane looks at its own network.
 constexpr int SCREEN = ALLOWED < 8 ? 8 + 2 * ALLOWED : 0;
 
 DEVICE bool screened_out(const Run& run, const float* net, bool asked) {
     const Key key = evaluation_key(run);
     int errors = 0;
 #pragma unroll 1
-    for (int s = 0; s < SCREEN && s < EVAL_SIZE && __any_sync(ALL, asked && errors <= ALLOWED); ++s) {
+    for (int s = SCREENED; s < SCREEN * GROUPS && s < EVAL_SIZE && __any_sync(ALL, asked && errors <= ALLOWED);
+         s += GROUPS) {
         if (!asked) continue;
         u32 x[1][WORDS];
         float z[1][WIDTH], f[1];
-        draw(key, s, x[0]);
+        const float y = draw(key, s, evaluation_standing(), run.mask, true, x[0]);
         forward<1>(net, x, z, f);
-        errors += !(parity(x[0], run.mask) * f[0] > 0.0f);
+        errors += !is_right(f[0], y);
     }
     return errors > ALLOWED;
 }
 
+DEVICE Key from_lane(Key key, int lane) { return {__shfl_sync(ALL, key.a, lane), __shfl_sync(ALL, key.b, lane)}; }
+
 // The score of the network of lane `owner`, by the whole warp.
-DEVICE Score evaluate_together(const Run& run, const float* columns, int owner, bool whole) {
-    const Key own = evaluation_key(run);
-    const Key key = {__shfl_sync(ALL, own.a, owner), __shfl_sync(ALL, own.b, owner)};
+DEVICE Score evaluate_together(const Run& run, const Table& table, const float* columns, int owner, bool whole) {
+    const Key key = from_lane(evaluation_key(run), owner);
+    float* scores = table.scores + (size_t)__shfl_sync(ALL, run.row, owner) * SCORES;
     u32 mask[WORDS];
 #pragma unroll
     for (int w = 0; w < WORDS; ++w) mask[w] = __shfl_sync(ALL, run.mask[w], owner);
     const float* net = columns + owner;
-    Score score = evaluate(key, whole, [&](Key from, u32 first, float& f, float& y) {
+    const auto outputs = [&](Key from, u32 sample, const Standing& standing, bool in_turn, float& f, float& y) {
         u32 x[1][WORDS];
         float z[1][WIDTH], out[1];
-        draw(from, first + lane_id(), x[0]);
+        y = draw(from, sample, standing, mask, in_turn, x[0]);
         forward<1>(net, x, z, out);
-        f = out[0], y = parity(x[0], mask);
+        f = out[0];
+    };
+    const bool first = lane_id() == 0;
+    Score score = evaluate(whole, scores, first, [&](u32 sample, float& f, float& y) {
+        outputs(key, sample, evaluation_standing(), true, f, y);
     });
+    if (TRAINED && whole) {
+        const Key inputs = from_lane(run.sample, owner), labels = from_lane(run.sample_labels, owner);
+        const u32 flip = __shfl_sync(ALL, run.flip, owner);
+        const Score trained = score_group<1>(0, EXAMPLES, 0, true, [&](u32 sample, float& f, float& y) {
+            outputs(inputs, sample, sample_standing(), false, f, y);
+            if (FLIPS && random_bits(labels, sample) < flip) y = -y;
+        });
+        put_score(scores + SCORES - 2, trained, EXAMPLES, first);
+    }
     score.loss = sum_over_warp(score.loss);
     return score;
 }
@@ -271,13 +287,13 @@ DEVICE void check(Run& run, const Table& table, float* columns) {
     const bool asked = run.row >= 0 && due(run);
     const bool finite = !asked || is_finite(net);
     const bool finished = asked && (!finite || run.t == run.max_steps);
-    Score score = {ALLOWED + 1, 0.0};
+    Score score = {false, 0, 0.0};
     const bool out = screened_out(run, net, asked && !finished);
     u32 waiting = __ballot_sync(ALL, asked && !out);
     while (waiting) {
         const int owner = __ffs(waiting) - 1;
         const bool whole = __shfl_sync(ALL, (int)finished, owner);
-        const Score found = evaluate_together(run, columns, owner, whole);
+        const Score found = evaluate_together(run, table, columns, owner, whole);
         if ((int)lane_id() == owner) score = found;
         waiting &= waiting - 1;
     }
