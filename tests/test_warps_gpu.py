@@ -82,7 +82,10 @@ def test_records_do_not_depend_on_company_or_interruptions(kind, monkeypatch):
     assert all(map(np.array_equal, jax.tree.leaves(whole.params), jax.tree.leaves(sliced.params)))
 
 
-@pytest.mark.parametrize("kind", ["warp", "lane", "team", "warp, momentum", "warp, tasks", "warp, sample", "lane, sample"])
+RECORDED = ("warp", "lane", "team", "warp, momentum", "warp, tasks", "warp, sample", "lane, sample")
+
+
+@pytest.mark.parametrize("kind", RECORDED)
 def test_curves_are_those_of_another_engine(kind):
     """After a few steps rounding has moved no output far, and few across 0."""
     setup, other = KINDS[kind], "jax" if lanes.kernel() is None else "lanes"
