@@ -87,6 +87,7 @@ def repeat(cells: Sequence[Any], size: Any, kept: Path, progress: bool | None) -
 
 
 def own(options: argparse.Namespace, cells: Sequence[Any], size: Any) -> list[dict[str, Any]]:
+    """The rows of the user's optimiser."""
     from paritylab.functions import finding
     from paritylab.papers.beyond.contest import design, table
     from paritylab.setups.optimisers import Optimiser
@@ -94,14 +95,14 @@ def own(options: argparse.Namespace, cells: Sequence[Any], size: Any) -> list[di
 
     module, _, name = options.own.partition(":")
     require(bool(module and name), f"--own is MODULE:NAME, not {options.own!r}")
-    sys.path.insert(0, "")  # a module in the folder where one works
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # a module in the folder where one works
     rule = getattr(finding.imported(module), name, None)
     if not isinstance(rule, Optimiser):
-        raise InvalidInput(f"{options.own} is no optimiser: write {name} = pl.Optax(transformation=...) in {module}")
-    rates = tuple(options.rates) if options.rates else design.doubling(0.0005)
-    entrant = design.Entrant(options.own, options.own, lambda: rule, rates, native=False)
+        raise InvalidInput(f"{options.own} is no optimiser: write {name} = pl.Optax(transformation=...) in {module}.py")
     problems = list(dict.fromkeys((cell.network, cell.n, cell.k) for cell in cells))
-    return table.place(entrant, problems, size, Store(options.out / "store"), progress=False if options.json else None)
+    return table.place(options.own, rule, options.rates or design.doubling(0.0005), problems, size=size,
+                       store=Store(options.out / "store"), progress=False if options.json else None)
 
 
 def export(cells: Sequence[Any], size: Any, kept: Path, options: argparse.Namespace) -> None:

@@ -146,9 +146,12 @@ def cells(size: Size, optimisers: Sequence[str] = (), networks: Sequence[str] = 
              for optimiser in ENTRANTS
              if optimiser in (optimisers or ENTRANTS) and network in (networks or NETWORKS)
              and problem[0] in (n or (problem[0],)) and problem[1] in (k or (problem[1],))]
-    told = ", ".join(f"({n}, {k})" for n, k in size.problems)
-    require(bool(found), f"no such cell; (n, k) are {told}, networks {', '.join(size.networks)}")
+    require(bool(found), f"no such cell: (n, k) are {told(size.problems)}, networks {', '.join(size.networks)}")
     return found
+
+
+def told(problems: Sequence[tuple[int, int]]) -> str:
+    return ", ".join(f"({n}, {k})" for n, k in problems)
 
 
 def limit(k: int, size: Size) -> int:

@@ -66,13 +66,15 @@ def played(
 
 def chosen(trained: Callable[[int], list[Records]], limit: int) -> tuple[int, list[Records], int]:
     """The position of the best rate by the rule of :mod:`.design`, all that decided it, and the steps it took."""
-    for divisor in design.STAGES:
-        steps = max(1, limit // divisor)
-        tried = trained(steps)
+    for divisor in design.STAGES[:-1]:
+        tried = trained(steps := max(1, limit // divisor))
         medians = [median(each) for each in tried]
         if min(medians) < np.inf:
             return int(np.argmin(medians)), tried, steps
-    return int(np.argmax([np.sum(each.status == SOLVED) for each in tried])), tried, steps
+    tried = trained(limit)
+    medians = [median(each) for each in tried]
+    solved = [np.sum(each.status == SOLVED) for each in tried]
+    return int(np.argmin(medians) if min(medians) < np.inf else np.argmax(solved)), tried, limit
 
 
 def median(records: Records) -> float:

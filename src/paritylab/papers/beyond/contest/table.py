@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +12,22 @@ import numpy as np
 
 from paritylab import __version__, provenance, statistics
 from paritylab.aliases import Arrays
+from paritylab.errors import require, unknown
 from paritylab.papers.beyond.contest import design
 from paritylab.papers.beyond.contest.design import Cell, Entrant, Size
 from paritylab.papers.beyond.contest.playing import played, task
 from paritylab.running import keeping
+from paritylab.running.interfaces import RecordStore
+from paritylab.setups.optimisers import Optimiser
+from paritylab.setups.setup import Setup
 from paritylab.storage.kept import load_document, save_document
 from paritylab.storage.records import SOLVED, Records
 
 AXES = ("steps", "examples", "flops")
 SHIPPED = Path(__file__).with_name("table.json")
 Row = dict[str, Any]
+Problem = tuple[str, int, int]
+"""A network with n and k."""
 
 
 def row(cell: Cell, found: Arrays, rates: Sequence[float], limit: int) -> Row:
@@ -75,21 +81,49 @@ def shipped(path: Path = SHIPPED) -> dict[str, Any]:
 
 
 def place(
-    entrant: Entrant, cells: Sequence[tuple[str, int, int]], size: Size, store: Any = None, seed: int = design.SEED,
-    progress: bool | None = None,
+    name: str, optimiser: Optimiser, rates: Sequence[float] = design.doubling(0.0005),
+    cells: Sequence[Problem] = (("narrow", 40, 2),), runs: int | None = None, tuning: int | None = None,
+    size: Size = design.SIZES["full"], store: RecordStore | None = None, progress: bool | None = None,
 ) -> list[Row]:
-    """Rows of an optimiser that is not of the twelve, measured as they were on (network, n, k)."""
+    """Rows of an optimiser of your own, tuned and measured as the twelve were, on cells (network, n, k).
+
+    Args:
+        name: what it is called in the table.
+        optimiser: any, such as ``pl.Optax(transformation=...)``; its rate is replaced by those tried.
+        rates: from the smallest to the largest.
+        cells: networks of the table with n and k.
+        runs: of each cell; 1,000 unless said.
+        tuning: runs of each rate by which one is chosen; 101 unless said.
+        size: the step limits, and what is not said.
+        store: where Records are kept and looked up; None keeps nothing.
+        progress: a bar on standard error; by default only on a terminal.
+    """
     from paritylab.running.sweeps import sweep
 
-    def train(setups: Sequence[Any], runs: int, seed: int) -> list[Records]:
+    def train(setups: Sequence[Setup], runs: int, seed: int) -> list[Records]:
         return [each.records for each in sweep(setups, runs, seed=seed, store=store, progress=progress)]
 
+    require(name not in design.ENTRANTS, f"{name} is in the table already: choose another name")
+    require(len(rates) > 0 and list(rates) == sorted(set(rates)), "rates must rise from the smallest to the largest")
+    entrant = Entrant(name, name, lambda: optimiser, tuple(map(float, rates)), native=False)
+    runs, tuning = size.runs if runs is None else runs, size.tuning if tuning is None else tuning
+    require(runs >= 1 and tuning >= 1, f"runs and tuning must be at least 1, not {runs} and {tuning}")
     rows = []
     for network, n, k in cells:
+        require((n, k) in design.PROBLEMS, f"no such cell: ({n}, {k}); (n, k) are {design.told(design.PROBLEMS)}")
+        if network not in design.NETWORKS:
+            raise unknown("network", network, design.NETWORKS)
         limit = design.limit(k, size)
-        found = played(entrant, network, n, k, entrant.rates, limit, size.tuning, size.runs, seed, train)
-        rows.append(row(Cell(entrant.name, network, n, k), found, entrant.rates, limit))
+        found = played(entrant, network, n, k, entrant.rates, limit, tuning, runs, design.SEED, train)
+        rows.append(row(Cell(name, network, n, k), found, entrant.rates, limit))
     return rows
+
+
+def beside(rows: Sequence[Row], axis: str = "steps") -> list[Row]:
+    """These rows among the published ones of the same cells, as :func:`ranked` has them."""
+    mine = by_problem(rows)
+    published = [each for each in shipped()["rows"] if (each["network"], each["n"], each["k"]) in mine]
+    return ranked([*published, *rows], axis)
 
 
 def ranked(rows: Sequence[Row], axis: str = "steps") -> list[Row]:
@@ -107,9 +141,9 @@ def ranked(rows: Sequence[Row], axis: str = "steps") -> list[Row]:
     return found
 
 
-def by_problem(rows: Iterable[Row]) -> dict[tuple[str, int, int], list[Row]]:
+def by_problem(rows: Iterable[Row]) -> dict[Problem, list[Row]]:
     """Rows by network, n and k."""
-    found: dict[tuple[str, int, int], list[Row]] = {}
+    found: dict[Problem, list[Row]] = {}
     for each in rows:
         found.setdefault((each["network"], each["n"], each["k"]), []).append(each)
     return found
@@ -120,23 +154,22 @@ def standings(rows: Sequence[Row], axis: str = "steps") -> list[Row]:
 
     Where it does, how many times the best one's median its own is, as a geometric mean.
     """
-    told = []
-    best = {key: _or_inf(min((_or_inf(each[axis]) for each in mine), default=math.inf))
-            for key, mine in by_problem(rows).items()}
+    found = []
+    best = {key: min(_or_inf(each[axis]) for each in mine) for key, mine in by_problem(rows).items()}
     mine: dict[str, list[Row]] = {}
     for each in ranked(rows, axis):
         mine.setdefault(each["optimiser"], []).append(each)
     for name, places in mine.items():
         ratios = [each[axis] / best[each["network"], each["n"], each["k"]] for each in places if each["place"]]
-        told.append({"optimiser": name, "cells": len(places), "best": sum(each["place"] == 1 for each in places),
-                     "level": sum(each["level"] for each in places), "reached": len(ratios),
-                     "ratio": math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else None})
-    return sorted(told, key=lambda each: (-each["reached"], each["ratio"] or math.inf))
+        found.append({"optimiser": name, "cells": len(places), "best": sum(each["place"] == 1 for each in places),
+                      "level": sum(each["level"] for each in places), "reached": len(ratios),
+                      "ratio": math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else None})
+    return sorted(found, key=lambda each: (-each["reached"], each["ratio"] or math.inf))
 
 
-def title(name: str, titles: Mapping[str, str] | None = None) -> str:
-    known = {each.name: each.title for each in design.ENTRANTS.values()} | dict(titles or {})
-    return known.get(name, name)
+def title(name: str) -> str:
+    """An optimiser in words; one's own by its name."""
+    return design.ENTRANTS[name].title if name in design.ENTRANTS else name
 
 
 def _or_inf(value: float | None) -> float:
