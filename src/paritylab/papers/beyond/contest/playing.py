@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -60,8 +61,14 @@ def played(
         "status": records.status.astype(np.int8), "t_c": records.t_c.astype(np.int32),
         "steps": records.steps.astype(np.int32),
         "flops": np.array([step_flops(best), optimiser_flops(best)]),
-        "origin": np.array(json.dumps(provenance.origin(engine))),
+        "origin": np.array(json.dumps(provenance.origin(engine) | _optax(entrant))),
     }
+
+
+def _optax(entrant: Entrant) -> dict[str, str]:
+    """Which optax a rule is of, if it is one of optax."""
+    module = sys.modules.get("optax")
+    return {} if entrant.native or module is None else {"optax": module.__version__}
 
 
 def chosen(trained: Callable[[int], list[Records]], limit: int) -> tuple[int, list[Records], int]:

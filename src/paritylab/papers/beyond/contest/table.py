@@ -24,6 +24,8 @@ from paritylab.storage.kept import load_document, save_document
 from paritylab.storage.records import SOLVED, Records
 
 AXES = ("steps", "examples", "flops")
+ORIGIN = ("paritylab", "commit", "hardware", "libraries", "optax")
+"""What a row says of where it was made."""
 SHIPPED = Path(__file__).with_name("table.json")
 Row = dict[str, Any]
 Problem = tuple[str, int, int]
@@ -38,7 +40,7 @@ def row(cell: Cell, found: Arrays, rates: Sequence[float], limit: int) -> Row:
     middle = statistics.percentile(times, status, 50)
     gradient, rule = (float(each) for each in found["flops"])
     each = {"steps": 1.0, "examples": float(design.BATCH), "flops": gradient + rule}
-    place = int(found["place"])
+    place, origin = int(found["place"]), json.loads(str(found["origin"]))
     return {
         "optimiser": cell.optimiser, "network": cell.network, "n": cell.n, "k": cell.k,
         "rate": float(found["rate"]), "edge": place in (0, len(rates) - 1) and len(rates) > 1, "runs": len(status),
@@ -49,7 +51,8 @@ def row(cell: Cell, found: Arrays, rates: Sequence[float], limit: int) -> Row:
         "tuning": {"steps": int(found["tuning_steps"]), "rates": list(rates),
                    "medians": [_finite(float(each)) for each in found["tuning_medians"]],
                    "solved": found["tuning_solved"].tolist()},
-        "engine": json.loads(str(found["origin"])).get("engine", "unknown"),
+        "engine": origin.get("engine", "unknown"),
+        "origin": ", ".join(f"{name} {origin[name]}" for name in ORIGIN if name in origin),
     }
 
 
