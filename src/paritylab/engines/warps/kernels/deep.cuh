@@ -1,0 +1,412 @@
+// A deep MLP on tensor cores: its weights stay in shared memory from the first step to the last.
+//
+// A team of TEAM warps trains a network, 32 samples at a time. What is computed of a layer lies as [unit][sample]. With W
+// as [input][unit] the three products of a layer are
+//
+//     forward   H (units x samples) = W' (units x inputs) H of the layer below
+//     back      G of the layer below (inputs x samples) = W (inputs x units) G, times the activation's slopes
+//     gradient  dW' (units x inputs) = G (units x samples) H' of the layer below
+//
+// each in pieces of 16 rows and 32 columns (or 16), which the team's warps take in turns. A warp reads its factors from
+// shared memory as it needs them and splits both into three bfloat16 parts, which lose nothing; of the nine products of
+// parts those six count that are not below the rounding of float32. Signs are one part. The numbers of units are rounded
+// up to multiples of 16, the rest are zeros that nothing moves.
+//
+// Rows of W and of H are 4 mod 16 floats apart: what a warp reads of a fragment then lies in 32 banks.
+constexpr int INPUTS = N;  // biases are added to the sums
+constexpr int BLOCKS = WORDS;
+constexpr int SUBSETS = (BATCH + 31) / 32;  // the batch passes 32 samples at a time
+constexpr int SAMPLE_TILES = 4;
+constexpr int THREADS = 32 * TEAM;  // of a team
+constexpr int LAYERS = SIZES - 2, TOP = LAYERS - 1;  // hidden ones, from 0
+constexpr bool KEPT = SUBSETS > 1 || !PLAIN;  // gradients, until they are complete
+constexpr bool HAS_SLOPES = Act::kind != MASK;  // otherwise the activation's value tells its slope
+constexpr int ROW = 36;  // of samples
+
+DEVICE constexpr int units_of(int layer) { return (int)sizes(1 + layer); }  // of layer -1: the inputs
+DEVICE constexpr int padded(int units) { return (units + 15) / 16 * 16; }
+DEVICE constexpr int stride_of(int layer) { return padded(units_of(layer)) + 4; }
+
+// Where a layer's weights and biases lie in the team's memory. Layer LAYERS is the head.
+DEVICE constexpr int weights_at(int layer) {
+    int at = 0;
+    for (int l = 0; l < layer; ++l) at += padded(units_of(l - 1)) * stride_of(l) + BIAS * padded(units_of(l));
+    return at;
+}
+DEVICE constexpr int biases_at(int layer) { return weights_at(layer) + padded(units_of(layer - 1)) * stride_of(layer); }
+
+// The team's memory: the params, their gradients and what an optimiser keeps (each as large), then what is known of the
+// 32 samples: of each hidden layer the values and maybe the slopes, gradients of one layer and of the one below, words
+// of the inputs and slopes of the loss. The last layer's gradients take the place of its values.
+constexpr int HEAD_AT = weights_at(LAYERS), ALL_PARAMS = HEAD_AT + padded(WIDTH);
+DEVICE constexpr int values_at(int layer) {
+    int at = ALL_PARAMS * (1 + KEPT + MEMORIES);
+    for (int l = 0; l < layer; ++l) at += padded(units_of(l)) * ROW;
+    return at;
+}
+DEVICE constexpr int widest_below() {
+    int most = 0;
+    for (int l = 0; l < TOP; ++l) most = units_of(l) > most ? units_of(l) : most;
+    return padded(most);
+}
+constexpr int VALUES = values_at(LAYERS) - values_at(0);
+constexpr int SPARE_AT = values_at(LAYERS) + HAS_SLOPES * VALUES, SPARE = widest_below() * ROW;
+constexpr int WORDS_AT = SPARE_AT + (LAYERS > 2 ? 2 : 1) * SPARE;
+constexpr int LOSS_AT = WORDS_AT + 32 * WORDS, FLOATS = LOSS_AT + 32;
+static_assert(4 * FLOATS == TEAM_BYTES, "plan.py counts otherwise");
+
+DEVICE constexpr int gradients_at(int layer) {
+    return layer == TOP ? values_at(TOP) : SPARE_AT + (TOP - 1 - layer) % 2 * SPARE;
+}
+
+// The params, or as much of anything that there is once for each of them; the output's bias is in every thread.
+struct Network {
+    float* at;
+    float c;
+};
+struct Memory {
+    Network number[MEMORIES > 0 ? MEMORIES : 1];
+};
+constexpr int LAST = MEMORIES > 1 ? 1 : 0;  // the second number, or the first where there is none
+struct Hidden {};
+struct Gradient {
+    float c;
+    bool begun;  // some samples have been added
+};
+
+DEVICE int thread_of_team() { return threadIdx.x % THREADS; }
+DEVICE int warp_of_team() { return threadIdx.x / 32 % TEAM; }
+
+DEVICE void settle(Network& net, Memory& memory) {
+    DYNAMIC_SHARED(shared);
+    net.at = shared + threadIdx.x / THREADS * FLOATS;
+#pragma unroll
+    for (int k = 0; k < MEMORIES; ++k) memory.number[k].at = net.at + ALL_PARAMS * (1 + KEPT + k);
+}
+
+// Calls work(where in the team's memory, place in the row, layer, whether a bias) for every param of this thread but c.
+template <int L = 0, class Work>
+DEVICE void for_each_param(const Work& work) {
+    constexpr bool HEAD = L == LAYERS;
+    constexpr int OUT = units_of(L), IN = units_of(L - 1), STRIDE_OF_ROW = HEAD ? 1 : stride_of(L);
+    for (int i = thread_of_team(); i < IN * OUT; i += THREADS) {
+        work(weights_at(L) + i / OUT * STRIDE_OF_ROW + i % OUT, params_below(L) + i, L, false);
+    }
+    if constexpr (!HEAD) {
+        for (int i = thread_of_team(); i < BIAS * OUT; i += THREADS) {
+            work(biases_at(L) + i, params_below(L) + IN * OUT + i, L, true);
+        }
+        for_each_param<L + 1>(work);
+    }
+}
+
+DEVICE void load_network(Network& net, const float* params) {
+    meet<THREADS>();
+    for (int i = thread_of_team(); i < ALL_PARAMS; i += THREADS) net.at[i] = 0.0f;
+    meet<THREADS>();
+    for_each_param([&](int at, int place, int, bool) { net.at[at] = params[place]; });
+    net.c = HAS_C ? params[PARAMS - 1] : 0.0f;
+    meet<THREADS>();
+}
+
+DEVICE void save_network(const Network& net, float* params) {
+    for_each_param([&](int at, int place, int, bool) { params[place] = net.at[at]; });
+    if (HAS_C && thread_of_team() == 0) params[PARAMS - 1] = net.c;
+}
+
+DEVICE void forget_splits(Network&) {}
+
+// Whether all params of this thread are finite.
+DEVICE bool is_finite(const Network& net) {
+    float sum = net.c * 0.0f;
+    for (int i = thread_of_team(); i < ALL_PARAMS; i += THREADS) sum += net.at[i] * 0.0f;
+    return sum == 0.0f;
+}
+
+struct alignas(8) Pair {
+    float first, second;
+};
+DEVICE Pair pair_at(const float* at) { return *(const Pair*)at; }
+
+struct alignas(16) Quad {
+    float of[4];
+};
+
+// sum += A B for 16 rows and 8 TILES_OF_PIECE columns, 16 CHUNKS products for each. left(row, k) are A's elements k and k + 1 in
+// that row, right(k, column) B's in that column.
+template <int CHUNKS, int RIGHT_PARTS, int TILES_OF_PIECE, class Left, class Right>
+DEVICE void multiply(float (&sum)[TILES_OF_PIECE][4], const Left& left, const Right& right) {
+#pragma unroll 1
+    for (int chunk = 0; chunk < CHUNKS; ++chunk) {
+        const int k = 16 * chunk + 2 * quad_id();
+        u32 a[3][4], b[RIGHT_PARTS][TILES_OF_PIECE][2];
+#pragma unroll
+        for (int r = 0; r < 4; ++r) {
+            const Pair both = left(group_id() + 8 * (r % 2), k + 8 * (r / 2));
+            u32 parts[3];
+            split(both.first, both.second, parts);
+            a[0][r] = parts[0], a[1][r] = parts[1], a[2][r] = parts[2];
+        }
+#pragma unroll
+        for (int m = 0; m < TILES_OF_PIECE; ++m) {
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                const Pair both = right(k + 8 * half, 8 * m + group_id());
+                u32 parts[3];
+                split(both.first, both.second, parts);
+#pragma unroll
+                for (int part = 0; part < RIGHT_PARTS; ++part) b[part][m][half] = parts[part];
+            }
+        }
+#pragma unroll
+        for (int both = 2; both >= 0; --both) {  // the small products first
+#pragma unroll
+            for (int part = 0; part < RIGHT_PARTS; ++part) {
+                if (part > both) continue;
+#pragma unroll
+                for (int m = 0; m < TILES_OF_PIECE; ++m) mma_bf16(sum[m], a[both - part], b[part][m][0], b[part][m][1]);
+            }
+        }
+    }
+}
+
+// Calls work(first row, first column) for this warp's share of the pieces of a result.
+template <int ROWS_OF_ALL, int COLUMNS, int PIECE, class Work>
+DEVICE void for_each_piece(const Work& work) {
+    constexpr int DOWN = padded(ROWS_OF_ALL) / 16, ACROSS = COLUMNS / PIECE;
+#pragma unroll 1
+    for (int piece = warp_of_team(); piece < DOWN * ACROSS; piece += TEAM) {
+        work(16 * (piece % DOWN), PIECE * (piece / DOWN));
+    }
+}
+
+// Input `input` of a sample, from its words.
+DEVICE float sign_of(u32 word, int input) { return __uint_as_float((word >> (input % 32)) << 31 | 0x3f800000u); }
+
+template <int L>
+DEVICE void forward_layer(const Network& net) {
+    const float* w = net.at + weights_at(L);
+    const u32* words = (const u32*)(net.at + WORDS_AT);
+    float* values = net.at + values_at(L);
+    for_each_piece<units_of(L), 32, 32>([&](int row, int) {
+        float sum[4][4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const float bias = BIAS ? net.at[biases_at(L) + row + group_id() + 8 * (i / 2)] : 0.0f;
+#pragma unroll
+            for (int m = 0; m < 4; ++m) sum[m][i] = bias;
+        }
+        const auto left = [&](int unit, int k) {
+            const float* at = w + k * stride_of(L) + row + unit;
+            return Pair{at[0], at[stride_of(L)]};
+        };
+        constexpr int CHUNKS = padded(units_of(L - 1)) / 16;
+        if constexpr (L == 0) {
+            multiply<CHUNKS, 1>(sum, left, [&](int k, int sample) {
+                const u32 word = words[k / 32 * 32 + sample];
+                return Pair{sign_of(word, k), sign_of(word, k + 1)};
+            });
+        } else {
+            multiply<CHUNKS, 3>(sum, left, [&](int k, int sample) {
+                const float* at = net.at + values_at(L - 1) + k * ROW + sample;
+                return Pair{at[0], at[ROW]};
+            });
+        }
+#pragma unroll
+        for (int m = 0; m < 4; ++m) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                float* value = values + (row + group_id() + 8 * (i / 2)) * ROW + 8 * m + 2 * quad_id() + i % 2;
+                *value = Act::value(sum[m][i]);
+                if (HAS_SLOPES) value[VALUES] = Act::slope(sum[m][i]);
+            }
+        }
+    });
+    meet<THREADS>();
+    if constexpr (L < TOP) forward_layer<L + 1>(net);
+}
+
+// A lane's share of f: that of its warp's units, for the sample that it drew. `x` holds the words of that sample.
+template <int M>
+DEVICE float forward(const Network& net, const u32 (&x)[BLOCKS], Hidden&) {
+    if (warp_of_team() == 0) {
+#pragma unroll
+        for (int w = 0; w < WORDS; ++w) ((u32*)(net.at + WORDS_AT))[32 * w + lane_id()] = x[w];
+    }
+    meet<THREADS>();
+    forward_layer<0>(net);
+    float sums[2] = {};
+#pragma unroll 4
+    for (int unit = warp_of_team(); unit < padded(WIDTH); unit += TEAM) {
+        float& sum = sums[unit / TEAM % 2];
+        sum = fmaf(net.at[HEAD_AT + unit], net.at[values_at(TOP) + unit * ROW + lane_id()], sum);
+    }
+    return sums[0] + sums[1];
+}
+
+// The activation's slope where its value is `at`.
+DEVICE float slope_at(const float* at) { return HAS_SLOPES ? at[VALUES] : Act::slope(*at); }
+
+// Adds to a gradient that is kept, or moves the param.
+template <int L>
+DEVICE void take(const Network& net, const Gradient& gradient, const Pace& pace, int at, float sum) {
+    float& theta = net.at[at];
+    if (KEPT) net.at[ALL_PARAMS + at] = gradient.begun ? net.at[ALL_PARAMS + at] + sum : sum;
+    else theta = move(theta, sum, make_update(pace.lr, layer_rates(L)));
+}
+
+// From the slopes of the loss to the gradients of the last layer's sums; a thread has a unit, whose values they replace.
+DEVICE void backward_head(const Network& net, const Gradient& gradient, const Pace& pace) {
+    const float* slopes = net.at + LOSS_AT;
+    for (int unit = thread_of_team(); unit < padded(WIDTH); unit += THREADS) {
+        const float u = net.at[HEAD_AT + unit];
+        float* values = net.at + values_at(TOP) + unit * ROW;
+        float head = 0.0f, bias = 0.0f;
+#pragma unroll
+        for (int s = 0; s < 32; s += 4) {
+            const Quad loss = *(const Quad*)(slopes + s), value = *(const Quad*)(values + s);
+            Quad slope = value, back;
+            if (HAS_SLOPES) slope = *(const Quad*)(values + VALUES + s);
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                back.of[i] = loss.of[i] * u * (HAS_SLOPES ? slope.of[i] : Act::slope(slope.of[i]));
+                head = fmaf(loss.of[i], value.of[i], head), bias += back.of[i];
+            }
+            *(Quad*)(values + s) = back;
+        }
+        if (unit >= WIDTH) continue;
+        take<LAYERS>(net, gradient, pace, HEAD_AT + unit, head);
+        if (BIAS) take<TOP>(net, gradient, pace, biases_at(TOP) + unit, bias);
+    }
+}
+
+// The gradients of the sums of the layer below.
+template <int L>
+DEVICE void pass_back(const Network& net) {
+    for_each_piece<units_of(L - 1), 32, 32>([&](int row, int) {
+        float sum[4][4] = {};
+        multiply<padded(units_of(L)) / 16, 3>(
+            sum,
+            [&](int input, int k) { return pair_at(net.at + weights_at(L) + (row + input) * stride_of(L) + k); },
+            [&](int k, int sample) {
+                const float* at = net.at + gradients_at(L) + k * ROW + sample;
+                return Pair{at[0], at[ROW]};
+            });
+#pragma unroll
+        for (int m = 0; m < 4; ++m) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const int at = (row + group_id() + 8 * (i / 2)) * ROW + 8 * m + 2 * quad_id() + i % 2;
+                net.at[gradients_at(L - 1) + at] = sum[m][i] * slope_at(net.at + values_at(L - 1) + at);
+            }
+        }
+    });
+}
+
+// Gradients of a layer's weights.
+template <int L>
+DEVICE void take_weights(const Network& net, const Gradient& gradient, const Pace& pace) {
+    constexpr int IN = units_of(L - 1), PIECE = padded(IN) % 32 == 0 ? 32 : 16;
+    for_each_piece<units_of(L), padded(IN), PIECE>([&](int row, int column) {
+        float sum[PIECE / 8][4] = {};
+        const auto left = [&](int unit, int k) { return pair_at(net.at + gradients_at(L) + (row + unit) * ROW + k); };
+        if constexpr (L == 0) {
+            const u32* words = (const u32*)(net.at + WORDS_AT) + column / 32 * 32;
+            multiply<2, 1>(sum, left, [&](int k, int input) {
+                return Pair{sign_of(words[k], column + input), sign_of(words[k + 1], column + input)};
+            });
+        } else {
+            multiply<2, 3>(sum, left, [&](int k, int input) {
+                return pair_at(net.at + values_at(L - 1) + (column + input) * ROW + k);
+            });
+        }
+#pragma unroll
+        for (int m = 0; m < PIECE / 8; ++m) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const int unit = row + group_id() + 8 * (i / 2), input = column + 8 * m + 2 * quad_id() + i % 2;
+                if (unit >= units_of(L) || input >= IN) continue;
+                take<L>(net, gradient, pace, weights_at(L) + input * stride_of(L) + unit, sum[m][i]);
+            }
+        }
+    });
+}
+
+template <int L>
+DEVICE void backward_layer(const Network& net, const Gradient& gradient, const Pace& pace) {
+    if constexpr (L > 0) {
+        pass_back<L>(net);
+        meet<THREADS>();
+    }
+    take_weights<L>(net, gradient, pace);
+    if constexpr (L > 0) {
+        for (int unit = thread_of_team(); unit < BIAS * units_of(L - 1); unit += THREADS) {
+            float sum = 0.0f;
+#pragma unroll
+            for (int s = 0; s < 32; s += 4) {
+                const Quad back = *(const Quad*)(net.at + gradients_at(L - 1) + unit * ROW + s);
+                sum += (back.of[0] + back.of[2]) + (back.of[1] + back.of[3]);
+            }
+            take<L - 1>(net, gradient, pace, biases_at(L - 1) + unit, sum);
+        }
+    }
+    meet<THREADS>();
+    if constexpr (L > 0) backward_layer<L - 1>(net, gradient, pace);
+}
+
+// Adds 32 samples to the gradient; or if that is all of the batch, moves the params, the output's bias apart.
+DEVICE void backward(const Network& net, Memory&, const u32 (&)[BLOCKS], const Hidden&, float slope, Gradient& gradient,
+                     const Pace& pace) {
+    slope *= pace.share;
+    if (warp_of_team() == 0) net.at[LOSS_AT + lane_id()] = slope;
+    gradient.c += sum_over_warp(slope);
+    meet<THREADS>();
+    backward_head(net, gradient, pace);
+    meet<THREADS>();
+    backward_layer<TOP>(net, gradient, pace);
+    gradient.begun = true;
+}
+
+DEVICE void finish(Gradient&, const Network&, float) {}
+
+// A thread's share of the gradient's squared norm, frozen layers left out.
+DEVICE float squared_norm(const Network& net, const Gradient& gradient) {
+    float sum = HAS_C && RATE_OUTPUT != 0.0f && thread_of_team() == 0 ? gradient.c * gradient.c : 0.0f;
+    for_each_param([&](int at, int, int layer, bool) {
+        const float g = net.at[ALL_PARAMS + at];
+        if (layer_rates(layer) != 0.0f) sum = fmaf(g, g, sum);
+    });
+    return sum;
+}
+
+DEVICE void move_network(Network& net, Memory& memory, const Gradient& gradient, const Pace& pace) {
+    if (HAS_C) net.c = moved(net.c, gradient.c, memory.number[0].c, memory.number[LAST].c, pace, pace.output);
+    if (!KEPT) return;
+    for_each_param([&](int at, int, int layer, bool) {
+        float none = 0.0f;
+        float& one = MEMORIES > 0 ? memory.number[0].at[at] : none;
+        float& two = MEMORIES > 0 ? memory.number[LAST].at[at] : none;
+        const Update update = make_update(pace.lr, layer_rates(layer));
+        net.at[at] = moved(net.at[at], net.at[ALL_PARAMS + at], one, two, pace, update);
+    });
+    meet<THREADS>();
+}
+
+// Noise goes to the gradient, or where the gradient moves the params as it comes, to them. Arrays are numbered b, W, b, W, ...,
+// or W, W, ... where there are no biases.
+template <class Size>
+DEVICE void add_noise(float* params, float& c, Key root, const Size& size_of) {
+    for_each_param([&](int at, int place, int layer, bool bias) {
+        const Key key = fold_in(root, layer * (1 + BIAS) + (BIAS && !bias));
+        const int first = params_below(layer) + (bias ? units_of(layer - 1) * units_of(layer) : 0);
+        params[at] = fmaf(size_of(layer), random_normal(key, place - first), params[at]);
+    });
+    if (HAS_C) c = fmaf(size_of(LAYERS), random_normal(fold_in(root, 2 * LAYERS), 0), c);
+}
+
+DEVICE void add_noise_before(const Network& net, Gradient& gradient, Key root, float size) {
+    if (!PLAIN) add_noise(net.at + ALL_PARAMS, gradient.c, root, [&](int) { return size; });
+}
+DEVICE void add_noise_after(Network& net, Key root, float size, const Pace& pace) {
+    if (PLAIN) add_noise(net.at, net.c, root, [&](int layer) { return -pace.lr * layer_rates(layer) * size; });
+}
