@@ -8,8 +8,9 @@ from paritylab.engines.configuration import Configuration
 
 ROW = 36  # floats for 32 samples
 MOST_WARPS = 8  # of a team
-BESIDE = 1024  # bytes of a block's shared memory beside the team's: what the system and a few variables take
-BESIDE_A_WARP = 256
+MOST_AT_ONCE = 20  # warps of a processor: more leave fewer than 96 registers to a thread, and numbers spill into memory
+RESERVED = 1024  # bytes of shared memory that the system takes for a block
+VARIABLES, OF_A_WARP = 16, 256  # bytes that teams.cuh takes of it
 
 
 def _padded(units: int) -> int:
@@ -30,7 +31,13 @@ def team_bytes(configuration: Configuration, memories: int) -> int:
 
 def fits(configuration: Configuration, memories: int, shared: int) -> bool:
     """Whether a team of this network has room in so many bytes of shared memory."""
-    return team_bytes(configuration, memories) + BESIDE + BESIDE_A_WARP * MOST_WARPS <= shared
+    return team_bytes(configuration, memories) + VARIABLES + OF_A_WARP * MOST_WARPS <= shared
+
+
+def blocks_of_a_processor(size: int, warps: int, shared: int) -> int:
+    """How many blocks of so many bytes and warps a processor holds, if a block may have ``shared`` bytes."""
+    fit = (shared + RESERVED) // (size + VARIABLES + OF_A_WARP * warps + RESERVED)
+    return max(1, min(fit, MOST_AT_ONCE // warps))
 
 
 def warps_of_a_team(configuration: Configuration) -> int:

@@ -123,8 +123,8 @@ def plan(
     """The plan for a program on a chip.
 
     MLPs and neurons may be put on the other ``kernel``. ``tuning`` may set ``warps`` (of a block), ``blocks`` (at
-    least so many on a processor), ``team`` (warps that train a deep network), ``samples`` (at once, of ``threads``) and ``tiles`` (of sixteen units for a warp of
-    ``tiles``).
+    least so many on a processor), ``samples`` (at once, of ``threads``), ``tiles`` (of sixteen units for a warp of
+    ``tiles``) and ``team`` (warps for a network of ``deep``).
     """
     kernel = kernel or kernel_of(configuration, chip)
     assert kernel is not None, "refusal() says so"
@@ -138,7 +138,8 @@ def plan(
     if kernel == "deep":
         team = tuning.get("team", deep.warps_of_a_team(configuration))
         warps, size = tuning.get("warps", team), deep.team_bytes(configuration, memories(configuration))
-        constants |= {"TEAM": team, "WARPS": warps, "MIN_BLOCKS": tuning.get("blocks", 1), "TEAM_BYTES": size}
+        blocks = tuning.get("blocks", deep.blocks_of_a_processor(warps // team * size, warps, chip.shared))
+        constants |= {"TEAM": team, "WARPS": warps, "MIN_BLOCKS": blocks, "TEAM_BYTES": size}
         return Plan(kernel, constants, start, 32 * warps, warps // team, warps // team * size)
     tiles = tuning.get("tiles", tiles_of_a_warp(configuration))
     team = -(-configuration.width // (16 * tiles))
