@@ -3,7 +3,8 @@
 Sections: ``kernels`` (W1 to W3 over launch parameters), ``optimisers`` (W1 to W3 by each of them), ``problems`` (W1 on
 finite samples, other laws of inputs and targets), ``deep`` (small deep networks, by ``jax`` too), ``cache`` (compiling,
 and finding what was compiled), ``million`` (10^6 networks of (30, 3) from nothing to Records), ``others`` (JAX, batched
-PyTorch, a PyTorch loop), which take about seven minutes; ``W1``, ``W2`` and ``W3`` alone are for profilers. Prints one line of JSON for each result as it comes.
+PyTorch, a PyTorch loop), which take about seven minutes; ``W1``, ``W2`` and ``W3`` alone are for profilers. Prints one
+line of JSON for each result as it comes.
 """
 
 from __future__ import annotations

@@ -24,9 +24,8 @@ def team_bytes(configuration: Configuration, memories: int) -> int:
     params = sum(below * (units + 4) + bias * units for below, units in pairwise([inputs, *hidden])) + hidden[-1]
     kept = configuration.batch > 32 or not configuration.plain
     values = ROW * sum(hidden) * (1 if configuration.activation == "clip" else 2)
-    spare = ROW * max(hidden[:-1]) * min(2, len(hidden) - 1)
     words = -(-configuration.n // 32)
-    return 4 * (params * (1 + kept + memories) + values + spare + 32 * words + 32)
+    return 4 * (params * (1 + kept + memories) + values + 32 * words + 32)
 
 
 def fits(configuration: Configuration, memories: int, shared: int) -> bool:

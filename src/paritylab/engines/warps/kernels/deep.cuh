@@ -36,28 +36,18 @@ DEVICE constexpr int weights_at(int layer) {
 DEVICE constexpr int biases_at(int layer) { return weights_at(layer) + padded(units_of(layer - 1)) * stride_of(layer); }
 
 // The team's memory: the params, their gradients and what an optimiser keeps (each as large), then what is known of the
-// 32 samples: of each hidden layer the values and maybe the slopes, gradients of one layer and of the one below, words
-// of the inputs and slopes of the loss. The last layer's gradients take the place of its values.
+// 32 samples: of each hidden layer the values, whose place their gradients take, and maybe the slopes; words of the inputs
+// and slopes of the loss.
 constexpr int HEAD_AT = weights_at(LAYERS), ALL_PARAMS = HEAD_AT + padded(WIDTH);
 DEVICE constexpr int values_at(int layer) {
     int at = ALL_PARAMS * (1 + KEPT + MEMORIES);
     for (int l = 0; l < layer; ++l) at += padded(units_of(l)) * ROW;
     return at;
 }
-DEVICE constexpr int widest_below() {
-    int most = 0;
-    for (int l = 0; l < TOP; ++l) most = units_of(l) > most ? units_of(l) : most;
-    return padded(most);
-}
 constexpr int VALUES = values_at(LAYERS) - values_at(0);
-constexpr int SPARE_AT = values_at(LAYERS) + HAS_SLOPES * VALUES, SPARE = widest_below() * ROW;
-constexpr int WORDS_AT = SPARE_AT + (LAYERS > 2 ? 2 : 1) * SPARE;
+constexpr int WORDS_AT = values_at(LAYERS) + HAS_SLOPES * VALUES;
 constexpr int LOSS_AT = WORDS_AT + 32 * WORDS, FLOATS = LOSS_AT + 32;
 static_assert(4 * FLOATS == TEAM_BYTES, "plan.py counts otherwise");
-
-DEVICE constexpr int gradients_at(int layer) {
-    return layer == TOP ? values_at(TOP) : SPARE_AT + (TOP - 1 - layer) % 2 * SPARE;
-}
 
 // The params, or as much of anything that there is once for each of them; the output's bias is in every thread.
 struct Network {
@@ -280,27 +270,46 @@ DEVICE void backward_head(const Network& net, const Gradient& gradient, const Pa
     }
 }
 
-// The gradients of the sums of the layer below.
+// This warp's pieces of what passes to the values of the layer below. They stay in registers until those values and the
+// weights have served for the gradient of the weights.
 template <int L>
-DEVICE void pass_back(const Network& net) {
-    for_each_piece<units_of(L - 1), 32, 32>([&](int row, int) {
-        float sum[4][4] = {};
+struct Back {
+    static constexpr int DOWN = padded(units_of(L - 1)) / 16, PIECES = (DOWN + TEAM - 1) / TEAM;
+    float sum[PIECES][4][4];
+};
+
+template <int L>
+DEVICE void pass_back(const Network& net, Back<L>& back) {
+#pragma unroll
+    for (int piece = 0; piece < Back<L>::PIECES; ++piece) {
+        const int row = 16 * (warp_of_team() + piece * TEAM);
+        if (row >= 16 * Back<L>::DOWN) continue;
+#pragma unroll
+        for (int i = 0; i < 16; ++i) back.sum[piece][i / 4][i % 4] = 0.0f;
         multiply<padded(units_of(L)) / 16, 3>(
-            sum,
+            back.sum[piece],
             [&](int input, int k) { return pair_at(net.at + weights_at(L) + (row + input) * stride_of(L) + k); },
             [&](int k, int sample) {
-                const float* at = net.at + gradients_at(L) + k * ROW + sample;
+                const float* at = net.at + values_at(L) + k * ROW + sample;
                 return Pair{at[0], at[ROW]};
             });
+    }
+}
+
+// From values to gradients of the sums, in place.
+template <int L>
+DEVICE void put_back(const Network& net, const Back<L>& back) {
 #pragma unroll
-        for (int m = 0; m < 4; ++m) {
+    for (int piece = 0; piece < Back<L>::PIECES; ++piece) {
+        const int row = 16 * (warp_of_team() + piece * TEAM);
+        if (row >= 16 * Back<L>::DOWN) continue;
 #pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const int at = (row + group_id() + 8 * (i / 2)) * ROW + 8 * m + 2 * quad_id() + i % 2;
-                net.at[gradients_at(L - 1) + at] = sum[m][i] * slope_at(net.at + values_at(L - 1) + at);
-            }
+        for (int i = 0; i < 16; ++i) {
+            const int unit = row + group_id() + i % 4 / 2 * 8, sample = i / 4 * 8 + 2 * quad_id() + i % 2;
+            float* at = net.at + values_at(L - 1) + unit * ROW + sample;
+            *at = back.sum[piece][i / 4][i % 4] * slope_at(at);
         }
-    });
+    }
 }
 
 // Gradients of a layer's weights.
@@ -309,7 +318,7 @@ DEVICE void take_weights(const Network& net, const Gradient& gradient, const Pac
     constexpr int IN = units_of(L - 1), PIECE = padded(IN) % 32 == 0 ? 32 : 16;
     for_each_piece<units_of(L), padded(IN), PIECE>([&](int row, int column) {
         float sum[PIECE / 8][4] = {};
-        const auto left = [&](int unit, int k) { return pair_at(net.at + gradients_at(L) + (row + unit) * ROW + k); };
+        const auto left = [&](int unit, int k) { return pair_at(net.at + values_at(L) + (row + unit) * ROW + k); };
         if constexpr (L == 0) {
             const u32* words = (const u32*)(net.at + WORDS_AT) + column / 32 * 32;
             multiply<2, 1>(sum, left, [&](int k, int input) {
@@ -334,24 +343,28 @@ DEVICE void take_weights(const Network& net, const Gradient& gradient, const Pac
 
 template <int L>
 DEVICE void backward_layer(const Network& net, const Gradient& gradient, const Pace& pace) {
-    if constexpr (L > 0) {
-        pass_back<L>(net);
+    if constexpr (L == 0) {
+        take_weights<0>(net, gradient, pace);
         meet<THREADS>();
-    }
-    take_weights<L>(net, gradient, pace);
-    if constexpr (L > 0) {
+    } else {
+        Back<L> back;
+        pass_back<L>(net, back);
+        meet<THREADS>();
+        take_weights<L>(net, gradient, pace);
+        meet<THREADS>();
+        put_back<L>(net, back);
+        meet<THREADS>();
         for (int unit = thread_of_team(); unit < BIAS * units_of(L - 1); unit += THREADS) {
             float sum = 0.0f;
 #pragma unroll
             for (int s = 0; s < 32; s += 4) {
-                const Quad back = *(const Quad*)(net.at + gradients_at(L - 1) + unit * ROW + s);
+                const Quad back = *(const Quad*)(net.at + values_at(L - 1) + unit * ROW + s);
                 sum += (back.of[0] + back.of[2]) + (back.of[1] + back.of[3]);
             }
             take<L - 1>(net, gradient, pace, biases_at(L - 1) + unit, sum);
         }
+        backward_layer<L - 1>(net, gradient, pace);
     }
-    meet<THREADS>();
-    if constexpr (L > 0) backward_layer<L - 1>(net, gradient, pace);
 }
 
 // Adds 32 samples to the gradient; or if that is all of the batch, moves the params, the output's bias apart.
