@@ -97,10 +97,11 @@ PROBLEMS: dict[str, Any] = {
 }
 DEEP_SWEEP: dict[str, list[dict[str, Any]]] = {
     "D32": [*({"blocks": blocks} for blocks in (5, 7, 8, 9)),
-            *({"team": 1, "warps": warps, "blocks": blocks} for warps, blocks in ((1, 9), (3, 3), (4, 2))),
-            {"team": 4, "blocks": 5}],
-    "D64": [*({"blocks": blocks} for blocks in (2, 3, 4)), {"team": 2, "blocks": 4}, {"team": 8, "blocks": 2}],
-    "D100": [{"team": 4}, {"team": 8}],
+            {"team": 1, "warps": 4, "blocks": 2},
+            *({"tiles": 2, "warps": warps, "blocks": blocks} for warps, blocks in ((1, 11), (1, 8), (2, 5), (4, 2)))],
+    "D64": [*({"blocks": blocks} for blocks in (2, 3, 4)), {"team": 2, "blocks": 4},
+            *({"tiles": 2, "blocks": blocks} for blocks in (3, 4))],
+    "D100": [{"blocks": 1}, {"team": 4}, {"tiles": 2}],
 }
 DEEP_RULES = {"momentum": pl.SGD(IDLE_RATE, momentum=0.9), "adam": pl.Adam(IDLE_RATE)}
 DEEP_JAX = [["D32", 2**12], ["D32", 2**14], ["D32", 2**16], ["D64", 2**12], ["D64", 2**14], ["D100", 2**12],

@@ -13,13 +13,13 @@ RESERVED = 1024  # bytes of shared memory that the system takes for a block
 VARIABLES, OF_A_WARP = 16, 256  # bytes that teams.cuh takes of it
 
 
-def _padded(units: int) -> int:
-    return -(-units // 16) * 16
+def _padded(units: int, tiles: int) -> int:
+    return -(-units // (16 * tiles)) * 16 * tiles
 
 
-def team_bytes(configuration: Configuration, memories: int) -> int:
+def team_bytes(configuration: Configuration, memories: int, tiles: int) -> int:
     """The shared memory of a team: params, gradients if they are kept, what an optimiser keeps, and 32 samples."""
-    inputs, *hidden, _ = map(_padded, configuration.sizes)
+    inputs, *hidden, _ = (_padded(units, tiles) for units in configuration.sizes)
     bias = int(configuration.bias)
     params = sum(below * (units + 4) + bias * units for below, units in pairwise([inputs, *hidden])) + hidden[-1]
     kept = configuration.batch > 32 or not configuration.plain
@@ -30,7 +30,7 @@ def team_bytes(configuration: Configuration, memories: int) -> int:
 
 def fits(configuration: Configuration, memories: int, shared: int) -> bool:
     """Whether a team of this network has room in so many bytes of shared memory."""
-    return team_bytes(configuration, memories) + VARIABLES + OF_A_WARP * MOST_WARPS <= shared
+    return team_bytes(configuration, memories, 1) + VARIABLES + OF_A_WARP * MOST_WARPS <= shared
 
 
 def blocks_of_a_processor(size: int, warps: int, shared: int) -> int:
@@ -39,6 +39,6 @@ def blocks_of_a_processor(size: int, warps: int, shared: int) -> int:
     return max(1, min(fit, MOST_AT_ONCE // warps))
 
 
-def warps_of_a_team(configuration: Configuration) -> int:
-    """A warp for every sixteen units of the widest layer."""
-    return min(MOST_WARPS, _padded(max(configuration.sizes[1:-1])) // 16)
+def warps_of_a_team(configuration: Configuration, tiles: int) -> int:
+    """A warp for every piece of the widest layer."""
+    return min(MOST_WARPS, _padded(max(configuration.sizes[1:-1]), tiles) // (16 * tiles))

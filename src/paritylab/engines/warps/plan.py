@@ -25,7 +25,7 @@ SOURCES = {
     "start": ("base", "threefry", "start"),
     "threads": (*COMMON, "threads"),
     "tiles": (*COMMON, "fragments", "tiles", "teams"),
-    "deep": (*COMMON, "fragments", "deep", "teams"),
+    "deep": (*COMMON, "fragments", "pieces", "deep", "teams"),
 }
 MOST_INPUTS = 256
 SMALL_BATCH = 16  # below, tensor cores would multiply mostly zeros
@@ -124,7 +124,7 @@ def plan(
 
     MLPs and neurons may be put on the other ``kernel``. ``tuning`` may set ``warps`` (of a block), ``blocks`` (at
     least so many on a processor), ``samples`` (at once, of ``threads``), ``tiles`` (of sixteen units for a warp of
-    ``tiles``) and ``team`` (warps for a network of ``deep``).
+    ``tiles`` and ``deep``) and ``team`` (warps for a network of ``deep``).
     """
     kernel = kernel or kernel_of(configuration, chip)
     assert kernel is not None, "refusal() says so"
@@ -136,10 +136,11 @@ def plan(
         constants |= {"SAMPLES": samples, "WARPS": warps, "MIN_BLOCKS": tuning.get("blocks", 1)}
         return Plan(kernel, constants, start, 32 * warps, 32 * warps, column * warps)
     if kernel == "deep":
-        team = tuning.get("team", deep.warps_of_a_team(configuration))
-        warps, size = tuning.get("warps", team), deep.team_bytes(configuration, memories(configuration))
+        tiles = tuning.get("tiles", 1)
+        team = tuning.get("team", deep.warps_of_a_team(configuration, tiles))
+        warps, size = tuning.get("warps", team), deep.team_bytes(configuration, memories(configuration), tiles)
         blocks = tuning.get("blocks", deep.blocks_of_a_processor(warps // team * size, warps, chip.shared))
-        constants |= {"TEAM": team, "WARPS": warps, "MIN_BLOCKS": blocks, "TEAM_BYTES": size}
+        constants |= {"TEAM": team, "WARPS": warps, "MIN_BLOCKS": blocks, "TEAM_BYTES": size, "DEEP_TILES": tiles}
         return Plan(kernel, constants, start, 32 * warps, warps // team, warps // team * size)
     tiles = tuning.get("tiles", tiles_of_a_warp(configuration))
     team = -(-configuration.width // (16 * tiles))

@@ -7,10 +7,10 @@
 //     back      G of the layer below (inputs x samples) = W (inputs x units) G, times the activation's slopes
 //     gradient  dW' (units x inputs) = G (units x samples) H' of the layer below
 //
-// each in pieces of 16 rows and 32 columns (or 16), which the team's warps take in turns. A warp reads its factors from
-// shared memory as it needs them and splits both into three bfloat16 parts, which lose nothing; of the nine products of
-// parts those six count that are not below the rounding of float32. Signs are one part. The numbers of units are rounded
-// up to multiples of 16, the rest are zeros that nothing moves.
+// each in pieces of DEEP_TILES times 16 rows and 32 columns (or 16), which the team's warps take in turns. A warp reads its
+// factors from shared memory as it needs them and splits both into three bfloat16 parts, which lose nothing; of the nine
+// products of parts those six count that are not below the rounding of float32. Signs are one part. The numbers of units are
+// rounded up to whole pieces, the rest are zeros that nothing moves.
 //
 // Rows of W and of H are 4 mod 16 floats apart: what a warp reads of a fragment then lies in 32 banks.
 constexpr int INPUTS = N;  // biases are added to the sums
@@ -22,9 +22,10 @@ constexpr int LAYERS = SIZES - 2, TOP = LAYERS - 1;  // hidden ones, from 0
 constexpr bool KEPT = SUBSETS > 1 || !PLAIN;  // gradients, until they are complete
 constexpr bool HAS_SLOPES = Act::kind != MASK;  // otherwise the activation's value tells its slope
 constexpr int ROW = 36;  // of samples
+constexpr int ROWS = 16 * DEEP_TILES;  // of a piece
 
 DEVICE constexpr int units_of(int layer) { return (int)sizes(1 + layer); }  // of layer -1: the inputs
-DEVICE constexpr int padded(int units) { return (units + 15) / 16 * 16; }
+DEVICE constexpr int padded(int units) { return (units + ROWS - 1) / ROWS * ROWS; }
 DEVICE constexpr int stride_of(int layer) { return padded(units_of(layer)) + 4; }
 
 // Where a layer's weights and biases lie in the team's memory. Layer LAYERS is the head.
@@ -113,60 +114,13 @@ DEVICE bool is_finite(const Network& net) {
     return sum == 0.0f;
 }
 
-struct alignas(8) Pair {
-    float first, second;
-};
-DEVICE Pair pair_at(const float* at) { return *(const Pair*)at; }
-
-struct alignas(16) Quad {
-    float of[4];
-};
-
-// sum += A B for 16 rows and 8 TILES_OF_PIECE columns, 16 CHUNKS products for each. left(row, k) are A's elements k and k + 1 in
-// that row, right(k, column) B's in that column.
-template <int CHUNKS, int RIGHT_PARTS, int TILES_OF_PIECE, class Left, class Right>
-DEVICE void multiply(float (&sum)[TILES_OF_PIECE][4], const Left& left, const Right& right) {
-#pragma unroll 1
-    for (int chunk = 0; chunk < CHUNKS; ++chunk) {
-        const int k = 16 * chunk + 2 * quad_id();
-        u32 a[3][4], b[RIGHT_PARTS][TILES_OF_PIECE][2];
-#pragma unroll
-        for (int r = 0; r < 4; ++r) {
-            const Pair both = left(group_id() + 8 * (r % 2), k + 8 * (r / 2));
-            u32 parts[3];
-            split(both.first, both.second, parts);
-            a[0][r] = parts[0], a[1][r] = parts[1], a[2][r] = parts[2];
-        }
-#pragma unroll
-        for (int m = 0; m < TILES_OF_PIECE; ++m) {
-#pragma unroll
-            for (int half = 0; half < 2; ++half) {
-                const Pair both = right(k + 8 * half, 8 * m + group_id());
-                u32 parts[3];
-                split(both.first, both.second, parts);
-#pragma unroll
-                for (int part = 0; part < RIGHT_PARTS; ++part) b[part][m][half] = parts[part];
-            }
-        }
-#pragma unroll
-        for (int both = 2; both >= 0; --both) {  // the small products first
-#pragma unroll
-            for (int part = 0; part < RIGHT_PARTS; ++part) {
-                if (part > both) continue;
-#pragma unroll
-                for (int m = 0; m < TILES_OF_PIECE; ++m) mma_bf16(sum[m], a[both - part], b[part][m][0], b[part][m][1]);
-            }
-        }
-    }
-}
-
 // Calls work(first row, first column) for this warp's share of the pieces of a result.
 template <int ROWS_OF_ALL, int COLUMNS, int PIECE, class Work>
 DEVICE void for_each_piece(const Work& work) {
-    constexpr int DOWN = padded(ROWS_OF_ALL) / 16, ACROSS = COLUMNS / PIECE;
+    constexpr int DOWN = padded(ROWS_OF_ALL) / ROWS, ACROSS = COLUMNS / PIECE;
 #pragma unroll 1
     for (int piece = warp_of_team(); piece < DOWN * ACROSS; piece += TEAM) {
-        work(16 * (piece % DOWN), PIECE * (piece / DOWN));
+        work(ROWS * (piece % DOWN), PIECE * (piece / DOWN));
     }
 }
 
@@ -179,38 +133,29 @@ DEVICE void forward_layer(const Network& net) {
     const u32* words = (const u32*)(net.at + WORDS_AT);
     float* values = net.at + values_at(L);
     for_each_piece<units_of(L), 32, 32>([&](int row, int) {
-        float sum[4][4];
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const float bias = BIAS ? net.at[biases_at(L) + row + group_id() + 8 * (i / 2)] : 0.0f;
-#pragma unroll
-            for (int m = 0; m < 4; ++m) sum[m][i] = bias;
-        }
+        Piece<4> piece;
+        for_each_sum<4>(piece, [&](float& sum, int unit, int) { sum = BIAS ? net.at[biases_at(L) + row + unit] : 0.0f; });
         const auto left = [&](int unit, int k) {
             const float* at = w + k * stride_of(L) + row + unit;
             return Pair{at[0], at[stride_of(L)]};
         };
         constexpr int CHUNKS = padded(units_of(L - 1)) / 16;
         if constexpr (L == 0) {
-            multiply<CHUNKS, 1>(sum, left, [&](int k, int sample) {
+            multiply<CHUNKS, 1>(piece, left, [&](int k, int sample) {
                 const u32 word = words[k / 32 * 32 + sample];
                 return Pair{sign_of(word, k), sign_of(word, k + 1)};
             });
         } else {
-            multiply<CHUNKS, 3>(sum, left, [&](int k, int sample) {
+            multiply<CHUNKS, 3>(piece, left, [&](int k, int sample) {
                 const float* at = net.at + values_at(L - 1) + k * ROW + sample;
                 return Pair{at[0], at[ROW]};
             });
         }
-#pragma unroll
-        for (int m = 0; m < 4; ++m) {
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                float* value = values + (row + group_id() + 8 * (i / 2)) * ROW + 8 * m + 2 * quad_id() + i % 2;
-                *value = Act::value(sum[m][i]);
-                if (HAS_SLOPES) value[VALUES] = Act::slope(sum[m][i]);
-            }
-        }
+        for_each_sum<4>(piece, [&](float sum, int unit, int sample) {
+            float* value = values + (row + unit) * ROW + sample;
+            *value = Act::value(sum);
+            if (HAS_SLOPES) value[VALUES] = Act::slope(sum);
+        });
     });
     meet<THREADS>();
     if constexpr (L < TOP) forward_layer<L + 1>(net);
@@ -274,20 +219,19 @@ DEVICE void backward_head(const Network& net, const Gradient& gradient, const Pa
 // weights have served for the gradient of the weights.
 template <int L>
 struct Back {
-    static constexpr int DOWN = padded(units_of(L - 1)) / 16, PIECES = (DOWN + TEAM - 1) / TEAM;
-    float sum[PIECES][4][4];
+    static constexpr int END = padded(units_of(L - 1)), PIECES = (END / ROWS + TEAM - 1) / TEAM;
+    Piece<4> pieces[PIECES];
 };
 
 template <int L>
 DEVICE void pass_back(const Network& net, Back<L>& back) {
 #pragma unroll
-    for (int piece = 0; piece < Back<L>::PIECES; ++piece) {
-        const int row = 16 * (warp_of_team() + piece * TEAM);
-        if (row >= 16 * Back<L>::DOWN) continue;
-#pragma unroll
-        for (int i = 0; i < 16; ++i) back.sum[piece][i / 4][i % 4] = 0.0f;
+    for (int i = 0; i < Back<L>::PIECES; ++i) {
+        const int row = ROWS * (warp_of_team() + i * TEAM);
+        if (row >= Back<L>::END) continue;
+        back.pieces[i] = Piece<4>{};
         multiply<padded(units_of(L)) / 16, 3>(
-            back.sum[piece],
+            back.pieces[i],
             [&](int input, int k) { return pair_at(net.at + weights_at(L) + (row + input) * stride_of(L) + k); },
             [&](int k, int sample) {
                 const float* at = net.at + values_at(L) + k * ROW + sample;
@@ -300,15 +244,13 @@ DEVICE void pass_back(const Network& net, Back<L>& back) {
 template <int L>
 DEVICE void put_back(const Network& net, const Back<L>& back) {
 #pragma unroll
-    for (int piece = 0; piece < Back<L>::PIECES; ++piece) {
-        const int row = 16 * (warp_of_team() + piece * TEAM);
-        if (row >= 16 * Back<L>::DOWN) continue;
-#pragma unroll
-        for (int i = 0; i < 16; ++i) {
-            const int unit = row + group_id() + i % 4 / 2 * 8, sample = i / 4 * 8 + 2 * quad_id() + i % 2;
-            float* at = net.at + values_at(L - 1) + unit * ROW + sample;
-            *at = back.sum[piece][i / 4][i % 4] * slope_at(at);
-        }
+    for (int i = 0; i < Back<L>::PIECES; ++i) {
+        const int row = ROWS * (warp_of_team() + i * TEAM);
+        if (row >= Back<L>::END) continue;
+        for_each_sum<4>(back.pieces[i], [&](float sum, int unit, int sample) {
+            float* at = net.at + values_at(L - 1) + (row + unit) * ROW + sample;
+            *at = sum * slope_at(at);
+        });
     }
 }
 
@@ -317,27 +259,23 @@ template <int L>
 DEVICE void take_weights(const Network& net, const Gradient& gradient, const Pace& pace) {
     constexpr int IN = units_of(L - 1), PIECE = padded(IN) % 32 == 0 ? 32 : 16;
     for_each_piece<units_of(L), padded(IN), PIECE>([&](int row, int column) {
-        float sum[PIECE / 8][4] = {};
+        Piece<PIECE / 8> piece = {};
         const auto left = [&](int unit, int k) { return pair_at(net.at + values_at(L) + (row + unit) * ROW + k); };
         if constexpr (L == 0) {
             const u32* words = (const u32*)(net.at + WORDS_AT) + column / 32 * 32;
-            multiply<2, 1>(sum, left, [&](int k, int input) {
+            multiply<2, 1>(piece, left, [&](int k, int input) {
                 return Pair{sign_of(words[k], column + input), sign_of(words[k + 1], column + input)};
             });
         } else {
-            multiply<2, 3>(sum, left, [&](int k, int input) {
+            multiply<2, 3>(piece, left, [&](int k, int input) {
                 return pair_at(net.at + values_at(L - 1) + (column + input) * ROW + k);
             });
         }
-#pragma unroll
-        for (int m = 0; m < PIECE / 8; ++m) {
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const int unit = row + group_id() + 8 * (i / 2), input = column + 8 * m + 2 * quad_id() + i % 2;
-                if (unit >= units_of(L) || input >= IN) continue;
-                take<L>(net, gradient, pace, weights_at(L) + input * stride_of(L) + unit, sum[m][i]);
-            }
-        }
+        for_each_sum<PIECE / 8>(piece, [&](float sum, int unit, int input) {
+            unit += row, input += column;
+            if (unit >= units_of(L) || input >= IN) return;
+            take<L>(net, gradient, pace, weights_at(L) + input * stride_of(L) + unit, sum);
+        });
     });
 }
 
