@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 from warps import nvrtc
 from warps.cases import CASES, POSED, plan_of
@@ -12,7 +14,7 @@ import paritylab as pl
 from paritylab.engines import choose, warps
 from paritylab.engines.configuration import Configuration
 from paritylab.engines.warps import device as devices
-from paritylab.engines.warps.plan import Chip, kernel_of
+from paritylab.engines.warps.plan import Chip, Trace, kernel_of
 from paritylab.errors import InvalidInput
 
 KB, GB = 2**10, 2**30
@@ -29,8 +31,9 @@ FEW = [name for place, name in enumerate(CASES) if name not in POSED or place % 
 compiler = pytest.mark.skipif(nvrtc.library() is None, reason="NVRTC is not installed (nvidia-cuda-nvrtc)")
 
 
-def assert_compiles(name: str, chip: Chip) -> None:
-    plan = plan_of(*CASES[name], chip=chip)
+def assert_compiles(name: str, chip: Chip, **more: Any) -> None:
+    setup, tuning = CASES[name]
+    plan = plan_of(setup, {**tuning, **more}, chip)
     assert plan.threads <= 1024
     assert plan.shared <= chip.shared
     architecture = "sm_{}{}".format(*chip.capability)
@@ -43,6 +46,13 @@ def assert_compiles(name: str, chip: Chip) -> None:
 def test_each_kind_of_kernel_compiles_for_every_capability(capability):
     for name in SHORT:
         assert_compiles(name, CHIPS[capability])
+
+
+@compiler
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["lane: leaky sample", "warp: sample of tasks"])
+def test_kernels_that_record_curves_compile(name):
+    assert_compiles(name, CHIPS["8.0"], trace=Trace(np.array([0, 5]), train=True))
 
 
 @compiler

@@ -16,6 +16,7 @@ from warps import cases
 
 import paritylab as pl
 from paritylab.engines import Job, final_params, lanes
+from paritylab.engines.curves import SERIES
 from paritylab.engines.warps import device as devices
 from paritylab.engines.warps import pool as pools
 from paritylab.setups.problems import Stage
@@ -82,6 +83,25 @@ def test_records_do_not_depend_on_company_or_interruptions(kind, monkeypatch):
     for name in COLUMNS:
         assert np.array_equal(getattr(whole.records, name), getattr(sliced.records, name)), name
     assert all(map(np.array_equal, jax.tree.leaves(whole.params), jax.tree.leaves(sliced.params)))
+
+
+RECORDED = ("warp", "lane", "team", "warp, momentum", "warp, tasks", "warp, sample", "lane, sample")
+
+
+@pytest.mark.parametrize("kind", RECORDED)
+def test_curves_are_those_of_another_engine(kind):
+    """After a few steps rounding has moved no output far, and few across 0."""
+    setup, other = KINDS[kind], "jax" if lanes.kernel() is None else "lanes"
+    train = setup.problem.sample is not None
+    got, want = (pl.curves(setup, [0, 3, 10], runs=range(20), engine=engine, train=train, weights=True)
+                 for engine in ("warps", other))
+    for series in SERIES:
+        a, b = getattr(got, series), getattr(want, series)
+        assert (a is None) == (b is None)
+        if a is not None:
+            np.testing.assert_allclose(a, b, atol=0.05 if "accuracy" in series else 1e-3, err_msg=series)
+    for a, b in zip(jax.tree.leaves(got.weights), jax.tree.leaves(want.weights), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-3)
 
 
 @pytest.mark.skipif(shutil.which("compute-sanitizer") is None, reason="compute-sanitizer is not installed")

@@ -18,7 +18,7 @@ from paritylab.cli.parser import Parser
 from paritylab.errors import InvalidInput
 
 GROUPS = {
-    "measure and look": ("measure", "versus", "curves", "networks", "zoo", "compare", "results", "figure", "status"),
+    "measure and look": ("measure", "versus", "curves", "networks", "inside", "zoo", "compare", "results", "figure", "status"),
     "claims": ("claims", "reproduce", "verify", "export"),
     "theory instruments": ("alignment", "fourier", "flow", "search"),
     "site": ("report", "serve"),

@@ -116,7 +116,7 @@ def curves(
             they begin at the step of ``start``, if there is one.
         runs: their numbers; 0 unless said, or those of ``start``.
         seed: their seed; 0 unless said, or that of ``start``.
-        engine: ``lanes``, ``jax`` or ``auto``.
+        engine: ``auto``, ``jax``, ``lanes`` or ``warps``.
         threads: for ``lanes``; all cores unless said.
         weights: whether to keep the params at each point.
         train: whether to look at the training sample too, where it is finite.

@@ -14,8 +14,9 @@ import numpy as np
 from paritylab.engines import lanes
 from paritylab.engines.configuration import Configuration
 from paritylab.engines.warps import device
-from paritylab.engines.warps.plan import H200, LEAST_CAPABILITY, MOST_EXAMPLES, MOST_INPUTS, in_passes, kernel_of
+from paritylab.engines.warps.plan import H200, LEAST_CAPABILITY, MOST_EXAMPLES, MOST_INPUTS, Trace, in_passes, kernel_of
 from paritylab.engines.warps.pool import WarpsPool as WarpsPool
+from paritylab.engines.warps.tracer import WarpsTracer
 from paritylab.engines.work import Queue
 from paritylab.memory import Part
 from paritylab.setups.setup import Setup
@@ -73,7 +74,7 @@ class WarpsEngine:
 
     name = "warps"
     side_by_side = True
-    records_curves = False
+    records_curves = True
 
     def absence(self) -> str | None:
         return absence()
@@ -96,5 +97,7 @@ class WarpsEngine:
     ) -> WarpsPool:
         return WarpsPool(program, slots or runs, keep_params, **options)
 
-    def tracer(self, queue: Queue, points: np.ndarray, train: bool, keep_params: bool, threads: int | None) -> None:
-        return None
+    def tracer(
+        self, queue: Queue, points: np.ndarray, train: bool, keep_params: bool, threads: int | None
+    ) -> WarpsTracer:
+        return WarpsTracer(queue.jobs[0].setup.program, len(queue), Trace(points, train), keep_params)

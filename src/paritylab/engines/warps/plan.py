@@ -37,6 +37,7 @@ MOST_WARPS = 32  # with 64, where weights spill into memory
 MOST_WIDTH = 1024
 MOST_EXAMPLES = 2**20  # of a sample in passes
 STRETCH = 512  # steps between two looks at whether the launch is over
+NEVER = 2**30  # steps until a run is judged that is only recorded
 LEAST_LOG = -200.0  # e to it is 0 in single precision, as a mean without memory has it
 
 
@@ -52,6 +53,13 @@ class Chip(NamedTuple):
 
 LEAST_CAPABILITY = (8, 0)  # the first with products of bfloat16
 H200 = Chip((9, 0), 132, 227 * 1024, 141 * 10**9)  # what is told of where there is no GPU
+
+
+class Trace(NamedTuple):
+    """The points at which runs are recorded, and whether by their training sample too."""
+
+    points: np.ndarray
+    train: bool
 
 
 @dataclass(frozen=True)
@@ -118,9 +126,14 @@ def prelude(constants: Mapping[str, Any]) -> str:
 
 
 def plan(
-    program: Setup, configuration: Configuration, chip: Chip = H200, kernel: str | None = None, **tuning: int
+    program: Setup,
+    configuration: Configuration,
+    chip: Chip = H200,
+    kernel: str | None = None,
+    trace: Trace | None = None,
+    **tuning: int,
 ) -> Plan:
-    """The plan for a program on a chip.
+    """The plan for a program on a chip; with a ``trace`` runs are not judged.
 
     MLPs and neurons may be put on the other ``kernel``. ``tuning`` may set ``warps`` (of a block), ``blocks`` (at
     least so many on a processor), ``samples`` (at once, of ``threads``), ``tiles`` (of sixteen units for a warp of
@@ -128,7 +141,7 @@ def plan(
     """
     kernel = kernel or kernel_of(configuration, chip)
     assert kernel is not None, "refusal() says so"
-    constants, start = _constants(program, configuration), _start(program.learner.init, configuration)
+    constants, start = _constants(program, configuration, trace), _start(program.learner.init, configuration)
     if kernel == "threads":
         samples = tuning.get("samples", samples_at_once(configuration))
         column = column_bytes(configuration, samples)
@@ -151,7 +164,7 @@ def plan(
     return Plan(kernel, constants, start, 32 * warps, warps // team, 0)
 
 
-def _constants(program: Setup, configuration: Configuration) -> dict[str, Any]:
+def _constants(program: Setup, configuration: Configuration, trace: Trace | None) -> dict[str, Any]:
     activation, numbers = configuration.activation, tuple(configuration.activation_params)
     if activation == "clip" and numbers[0] == math.inf:
         activation, numbers = "relu", ()
@@ -177,10 +190,12 @@ def _constants(program: Setup, configuration: Configuration) -> dict[str, Any]:
         "DECAY_PLAIN": configuration.decay_plain,
         **_rule(configuration),
         **problems.constants(configuration),
-        "EVAL_EVERY": configuration.eval_every,
+        "EVAL_EVERY": NEVER if trace else configuration.eval_every,
         "EVAL_SIZE": configuration.eval_size,
         "EVAL_FRESH": configuration.eval_fresh,
-        "CONSECUTIVE": configuration.consecutive,
+        "CONSECUTIVE": NEVER if trace else configuration.consecutive,
+        "TRACED": trace is not None,
+        "TRAINED": trace is not None and trace.train,
         "STRETCH": max(1, min(STRETCH, 32 * STRETCH // configuration.batch)),
     }
 

@@ -11,7 +11,7 @@ import numpy as np
 from paritylab.engines.configuration import Configuration
 from paritylab.engines.starts import initial_params
 from paritylab.engines.warps import device as devices
-from paritylab.engines.warps.plan import buckets, memories, param_count, plan, scratch_bytes, start_law
+from paritylab.engines.warps.plan import Trace, buckets, memories, param_count, plan, scratch_bytes, start_law
 from paritylab.engines.work import Outcomes, Rows
 from paritylab.setups import schedules
 from paritylab.setups.setup import Setup
@@ -25,7 +25,7 @@ MOST_BLOCKS = 2**31 // schedules.BLOCK  # of a schedule
 START_ROWS = 2**14  # whose params the host draws at a time
 START_BLOCKS = 1024  # in which the GPU does
 COLUMNS = ("params", "memory", "key", "lr", "noise", "flip", "mask", "max_steps", "step", "streak", "status",
-           "accuracy", "loss", "schedule", "order", "counts", "taken", "idle")
+           "accuracy", "loss", "schedule", "order", "counts", "scores", "taken", "idle")
 """In the order of ``struct Table`` of the kernels."""
 ENDS = ("step", "status", "accuracy", "loss")
 """What a launch leaves of each run, as words."""
@@ -46,6 +46,7 @@ class WarpsPool:
         runs: int,
         keep_params: bool = False,
         device: devices.Device | None = None,
+        trace: Trace | None = None,
         **tuning: Any,
     ) -> None:
         found = device or devices.current()
@@ -54,12 +55,13 @@ class WarpsPool:
         self._program = program
         self._keep = keep_params
         self._configuration = Configuration.of(program)
-        self._plan = plan(program, self._configuration, found.chip, **tuning)
+        self._plan = plan(program, self._configuration, found.chip, trace=trace, **tuning)
         self._kernels = found.kernels(self._plan)
         params, kept = param_count(self._configuration), memories(self._configuration)
         most = min(MOST_BYTES, found.chip.memory // MEMORY_SHARE)
         self.slots = max(1, min(runs, MOST_ROWS, most // (4 * params * (1 + kept))))
-        self._make_table(params, kept)
+        scores = 2 * (program.problem.tasks + trace.train) if trace else 0
+        self._make_table(params, kept, scores)
         self._make_scratch(most)
         addresses = [found.address(self._table[name]) for name in COLUMNS]
         self._addresses = found.array(np.array(addresses, np.uint64))
@@ -69,11 +71,12 @@ class WarpsPool:
         self.model_steps = 0
         self.kernel_seconds = 0.0
 
-    def _make_table(self, params: int, kept: int) -> None:
+    def _make_table(self, params: int, kept: int, scores: int) -> None:
         rows, words = self.slots, self._program.problem.words
         shapes: dict[str, tuple[tuple[int, ...], Any]] = {
             "params": ((rows, params), np.float32),
             "memory": ((rows, kept * params), np.float32),
+            "scores": ((rows, scores), np.float32),
             "key": ((rows, 2), np.uint32),
             "flip": ((rows,), np.uint32),
             "mask": ((rows, words), np.uint32),

@@ -42,6 +42,7 @@ struct Table {
     const float* const* schedule;  // blocks of SCHEDULE_BLOCK factors; null: not here
     u64* order;    // of a finite sample: see samples.cuh
     u32* counts;
+    float* scores;  // SCORES for each row: see runs.cuh
     u32* taken;
     u32* idle;
 };

@@ -2,7 +2,7 @@
 // come from random words is said in setups/problems/draws.py. For parities of uniform inputs nothing of this is left when
 // the compiler is done.
 constexpr bool VARYING = SHORT_LAST || STAGES > 0;  // not all batches have the same number of examples that count
-constexpr int GROUPS = TASK_COUNT > 0 ? TASK_COUNT : 1;  // of inputs to be judged on, apart
+constexpr int GROUPS = TASK_COUNT > 0 ? TASK_COUNT : 1;  // of inputs, judged apart
 
 // How often a loop is unrolled: wholly, or not at all where it is long.
 DEVICE constexpr int unrolled(int count) { return count > 0 && count <= 32 ? count : 1; }
@@ -113,6 +113,7 @@ DEVICE float target_of(const u32 (&x)[WORDS], const u32 (&mask)[WORDS], int task
 
 // Where inputs to be judged on come from; their tasks come in turn, those of other examples are drawn.
 DEVICE Standing evaluation_standing() { return {EVALUATION_LAW, EVALUATION_LAW, 0}; }
+DEVICE Standing sample_standing() { return {LAW, LAW, 0}; }
 
 // The inputs of example `index`, and its label.
 DEVICE float draw(Key key, u32 index, const Standing& standing, const u32 (&mask)[WORDS], bool in_turn, u32 (&x)[WORDS]) {

@@ -64,28 +64,52 @@ struct Score {
     double loss;  // summed
 };
 
-// Errors and loss of what `outputs(key, sample)` gives for 32 samples, one a lane, as (f, y); task by task, if there are
-// tasks. Stops once there are more errors than allowed, unless `whole`: so the score of a run that has passed, or is
-// finished, is complete.
-template <class Outputs>
-DEVICE Score evaluate(Key key, bool whole, const Outputs& outputs) {
+template <class Number>
+DEVICE Number sum_over_warp(Number value) {
+#pragma unroll
+    for (int d = 16; d > 0; d /= 2) value += __shfl_xor_sync(ALL, value, d);
+    return value;
+}
+
+// Errors and loss of what `outputs(sample)` gives for every sample from `from` on in steps of GROUP_COUNT, one a lane, as
+// (f, y). Stops once there are more errors than allowed, unless `whole`.
+template <int GROUP_COUNT, class Outputs>
+DEVICE Score score_group(u32 from, u32 size, int allowed, bool whole, const Outputs& outputs) {
     Score score = {true, 0, 0.0};
-#pragma unroll 1
-    for (u32 group = 0; group < (u32)GROUPS && (whole || score.few); ++group) {
-        const int allowed = GROUPS > 1 ? ALLOWED_ERRORS[group] : ALLOWED;
-        int errors = 0;
-        for (u32 first = 0; first < (u32)EVAL_SIZE && (whole || errors <= allowed); first += 32 * GROUPS) {
-            const u32 sample = group + first + GROUPS * lane_id();
-            float f, y;
-            outputs(key, sample, f, y);
-            const bool counts = sample < (u32)EVAL_SIZE;
-            errors += __popc(__ballot_sync(ALL, counts && !is_right(f, y)));
-            if (counts) score.loss += (double)Loss::value(f, y);
-        }
-        score.errors += errors;
-        score.few &= errors <= allowed;
+    for (u32 first = 0; first < size && (whole || score.errors <= allowed); first += 32 * GROUP_COUNT) {
+        const u32 sample = from + first + GROUP_COUNT * lane_id();
+        float f, y;
+        outputs(sample, f, y);
+        const bool counts = sample < size;
+        score.errors += __popc(__ballot_sync(ALL, counts && !is_right(f, y)));
+        if (counts) score.loss += (double)Loss::value(f, y);
     }
+    score.few = score.errors <= allowed;
     return score;
+}
+
+// What is recorded of a run at a point of its curve: accuracy and loss of each task, and on the training sample.
+constexpr int SCORES = TRACED ? 2 * (TASK_COUNT + TRAINED) : 0;
+
+DEVICE void put_score(float* scores, const Score& score, int size, bool first) {
+    const double loss = sum_over_warp(score.loss);
+    if (first) scores[0] = (float)((double)(size - score.errors) / size), scores[1] = (float)(loss / size);
+}
+
+// The score on the evaluation sample, task by task, if there are tasks: once there are more errors than allowed in one,
+// unless `whole`, the others are left out. So the score of a run that has passed, or is finished, is complete. `first`
+// says which thread records those of tasks.
+template <class Outputs>
+DEVICE Score evaluate(bool whole, float* scores, bool first, const Outputs& outputs) {
+    if (GROUPS == 1) return score_group<1>(0, EVAL_SIZE, ALLOWED, whole, outputs);
+    Score all = {true, 0, 0.0};
+#pragma unroll 1
+    for (int task = 0; task < GROUPS && (whole || all.few); ++task) {
+        const Score score = score_group<GROUPS>(task, EVAL_SIZE, ALLOWED_ERRORS[task], whole, outputs);
+        all = {all.few && score.few, all.errors + score.errors, all.loss + score.loss};
+        if (TRACED && whole) put_score(scores + 2 * task, score, (EVAL_SIZE - task + GROUPS - 1) / GROUPS, first);
+    }
+    return all;
 }
 
 // Whether the run has ended; if so `status` says how. The score must be that of `evaluate`.
@@ -95,11 +119,4 @@ DEVICE bool judge(Run& run, const Score& score, bool finite, int& status) {
     const bool solved = passed && run.streak == CONSECUTIVE;
     status = !finite ? DIVERGED : solved ? SOLVED : CENSORED;
     return !finite || solved || run.t == run.max_steps;
-}
-
-template <class Number>
-DEVICE Number sum_over_warp(Number value) {
-#pragma unroll
-    for (int d = 16; d > 0; d /= 2) value += __shfl_xor_sync(ALL, value, d);
-    return value;
 }

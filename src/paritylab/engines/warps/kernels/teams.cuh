@@ -114,7 +114,10 @@ DEVICE void step(Run& run, Network& net, Memory& memory, const Window& window, P
 DEVICE bool check(Run& run, Network& net, const Table& table, int& turn) {
     const bool finite = !any_in_team(!is_finite(net));
     const bool whole = !finite || run.t == run.max_steps;
-    Score score = evaluate(evaluation_key(run), whole, [&](Key key, u32 sample, float& f, float& y) {
+    const bool first = threadIdx.x % (32 * TEAM) == 0;
+    float* scores = table.scores + (size_t)run.row * SCORES;
+    const Key key = evaluation_key(run);
+    const Score score = evaluate(whole, scores, first, [&](u32 sample, float& f, float& y) {
         Samples samples;
         Hidden hidden;
         forget_splits(net);
@@ -123,8 +126,19 @@ DEVICE bool check(Run& run, Network& net, const Table& table, int& turn) {
     });
     int status;
     if (!judge(run, score, finite, status)) return false;
+    if (TRAINED) {
+        const Score trained = score_group<1>(0, EXAMPLES, 0, true, [&](u32 sample, float& f, float& y) {
+            Samples samples;
+            Hidden hidden;
+            forget_splits(net);
+            outputs<4>(samples, net, run.sample, sample, sample_standing(), false, run.mask, hidden, turn);
+            const bool flips = FLIPS && random_bits(run.sample_labels, sample) < run.flip;
+            f = samples.f, y = flips ? -samples.y : samples.y;
+        });
+        put_score(scores + SCORES - 2, trained, EXAMPLES, first);
+    }
     const double loss = sum_over_warp(score.loss);
-    if (threadIdx.x % (32 * TEAM) == 0) {
+    if (first) {
         table.status[run.row] = status;
         table.accuracy[run.row] = (float)((double)(EVAL_SIZE - score.errors) / EVAL_SIZE);
         table.loss[run.row] = (float)(loss / EVAL_SIZE);
@@ -159,8 +173,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const
         window.first = run.t - 32;
         Place at = find_place(run.t);
         for (bool ended = false; !ended && !stop;) {
-            const int steps = min(min(steps_to_check(run), STRETCH), steps_with_factors(run, table));
-            if (steps == 0) break;
+            const int known = steps_with_factors(run, table), steps = min(min(steps_to_check(run), STRETCH), known);
+            if (known == 0) break;
 #pragma unroll 1
             for (int i = 0; i < steps; ++i) {
                 if (run.t - window.first >= 32) open_window(window, run, table);

@@ -239,21 +239,36 @@ DEVICE bool screened_out(const Run& run, const float* net, bool asked) {
     return errors > ALLOWED;
 }
 
+DEVICE Key from_lane(Key key, int lane) { return {__shfl_sync(ALL, key.a, lane), __shfl_sync(ALL, key.b, lane)}; }
+
 // The score of the network of lane `owner`, by the whole warp.
-DEVICE Score evaluate_together(const Run& run, const float* columns, int owner, bool whole) {
-    const Key own = evaluation_key(run);
-    const Key key = {__shfl_sync(ALL, own.a, owner), __shfl_sync(ALL, own.b, owner)};
+DEVICE Score evaluate_together(const Run& run, const Table& table, const float* columns, int owner, bool whole) {
+    const Key key = from_lane(evaluation_key(run), owner);
+    float* scores = table.scores + (size_t)__shfl_sync(ALL, run.row, owner) * SCORES;
     u32 mask[WORDS];
 #pragma unroll
     for (int w = 0; w < WORDS; ++w) mask[w] = __shfl_sync(ALL, run.mask[w], owner);
     const float* net = columns + owner;
-    Score score = evaluate(key, whole, [&](Key from, u32 sample, float& f, float& y) {
+    const auto outputs = [&](Key from, u32 sample, const Standing& standing, bool in_turn, float& f, float& y) {
         u32 x[1][WORDS];
         float z[1][WIDTH], out[1];
-        y = draw(from, sample, evaluation_standing(), mask, true, x[0]);
+        y = draw(from, sample, standing, mask, in_turn, x[0]);
         forward<1>(net, x, z, out);
         f = out[0];
+    };
+    const bool first = lane_id() == 0;
+    Score score = evaluate(whole, scores, first, [&](u32 sample, float& f, float& y) {
+        outputs(key, sample, evaluation_standing(), true, f, y);
     });
+    if (TRAINED && whole) {
+        const Key inputs = from_lane(run.sample, owner), labels = from_lane(run.sample_labels, owner);
+        const u32 flip = __shfl_sync(ALL, run.flip, owner);
+        const Score trained = score_group<1>(0, EXAMPLES, 0, true, [&](u32 sample, float& f, float& y) {
+            outputs(inputs, sample, sample_standing(), false, f, y);
+            if (FLIPS && random_bits(labels, sample) < flip) y = -y;
+        });
+        put_score(scores + SCORES - 2, trained, EXAMPLES, first);
+    }
     score.loss = sum_over_warp(score.loss);
     return score;
 }
@@ -278,7 +293,7 @@ DEVICE void check(Run& run, const Table& table, float* columns) {
     while (waiting) {
         const int owner = __ffs(waiting) - 1;
         const bool whole = __shfl_sync(ALL, (int)finished, owner);
-        const Score found = evaluate_together(run, columns, owner, whole);
+        const Score found = evaluate_together(run, table, columns, owner, whole);
         if ((int)lane_id() == owner) score = found;
         waiting &= waiting - 1;
     }
