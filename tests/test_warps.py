@@ -159,6 +159,7 @@ TRACED = {
     "warp: sample of a law": pl.Setup(PROBLEMS["sample of a law"], pl.Learner(pl.MLP(5), batch=16)),
     "warp: tasks, adam, fresh": pl.Setup(PROBLEMS["two tasks"], pl.Learner(pl.MLP(5, "gelu"), optimiser=pl.Adam(0.01)),
                                          pl.Protocol(fresh=True)),
+    "deep: sample": pl.Setup(pl.Parity(9, 2, sample=40), pl.Learner(pl.MLP((5, 20)))),
     "lane: polynet, scheduled": pl.Setup(
         pl.Parity(9, 2), pl.Learner(pl.PolyNet(2), optimiser=pl.SGD(0.01, momentum=0.5, schedule="steps:2,0.5"))),
 }

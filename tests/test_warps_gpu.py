@@ -85,7 +85,7 @@ def test_records_do_not_depend_on_company_or_interruptions(kind, monkeypatch):
     assert all(map(np.array_equal, jax.tree.leaves(whole.params), jax.tree.leaves(sliced.params)))
 
 
-RECORDED = ("warp", "lane", "team", "warp, momentum", "warp, tasks", "warp, sample", "lane, sample")
+RECORDED = ("warp", "lane", "team", "warp, momentum", "warp, tasks", "warp, sample", "lane, sample", "deep")
 
 
 @pytest.mark.parametrize("kind", RECORDED)
