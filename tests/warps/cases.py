@@ -126,7 +126,7 @@ DEEP: dict[str, Case] = {
                                        momentum=0.9), {}),
     "deep: sample in passes": (case(pl.MLP((10, 10)), 20, 32, momentum=0.5, flips=0.3, data={"sample": 70}), {}),
     "deep: two tiles, a team of one": (case(pl.MLP((32, 20)), 30, 32, "logistic"), {"tiles": 2, "team": 1}),
-    "deep: two tiles": (case(pl.MLP((33, 50), "gelu"), 40, 40, momentum=0.5), {"tiles": 2}),
+    "deep: two tiles": (case(pl.MLP((33, 30), "gelu"), 30, 40, momentum=0.5), {"tiles": 2}),
     "deep: width 100": (case(pl.MLP((100, 60)), 30, 32), {}),
 }
 CASES: dict[str, Case] = {
