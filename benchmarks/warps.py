@@ -143,10 +143,14 @@ def cache() -> None:
               " gpu.kernels(warps.plan(program, warps.Configuration.of(program), gpu.chip));"
               " print(time.perf_counter() - start)")
     with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "CUPY_CACHE_DIR": folder}
+        # the child finds what this process finds, also where PYTHONPATH is relative
+        paths = os.pathsep.join(map(os.path.abspath, sys.path))
+        environment = {**os.environ, "PYTHONPATH": paths, "CUPY_CACHE_DIR": folder}
         for name in ("empty", "filled"):
-            done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment,
-                                  cwd=Path(__file__).parent, check=True)
+            done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
+            if done.returncode:
+                show(cache=name, failed=done.stderr[-2000:])
+                return
             files = [path for path in Path(folder).rglob("*") if path.is_file()]
             show(cache=name, seconds=float(done.stdout), files=len(files), bytes=sum(f.stat().st_size for f in files))
 
