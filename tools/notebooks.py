@@ -64,8 +64,9 @@ def _bare(cell: NotebookNode) -> NotebookNode:
 
 
 def _clean(folder: str) -> dict[str, str]:
-    """An environment without the user's own profile of IPython."""
-    return os.environ | {"IPYTHONDIR": f"{folder}/.ipython"}
+    """An environment without the user's own profile of IPython and flags of XLA."""
+    kept = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
+    return kept | {"IPYTHONDIR": f"{folder}/.ipython"}
 
 
 def _tidied(outputs: list[NotebookNode]) -> list[NotebookNode]:
