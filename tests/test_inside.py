@@ -256,6 +256,7 @@ def test_intervals_of_sampled_margins_hold_together():
     assert max(missed, wrong) <= alarms(trials, 0.9)
 
 
+@pytest.mark.long
 def test_networks_are_judged_on_the_law_of_their_problem():
     """Where all inputs are +1 nearly always, a constant has a parity right."""
     learner = pl.Learner(pl.MLP(1))
