@@ -199,9 +199,20 @@ def examples(problem, key, count, t=None, evaluation=False):
         return x, label(problem, x)
     weights = np.array(problem.target.weights or [1.0] * len(tasks))
     ends = np.minimum(np.round(np.cumsum(weights)[:-1] / weights.sum() * 2.0**32), 2**32 - 1)
-    task = np.arange(count) % len(tasks) if evaluation else (extra[:, 2][:, None] >= ends).sum(1)
-    x[:, : len(tasks)] = 1 - 2 * np.eye(len(tasks))[task]
+    in_turn = evaluation or problem.target.in_turn
+    task = np.arange(count) % len(tasks) if in_turn else (extra[:, 2][:, None] >= ends).sum(1)
+    patterns = controls(problem.target)
+    x[:, : patterns.shape[1]] = patterns[task]
     return x, label(problem, x)
+
+
+def controls(target):
+    """The control bits of each task, (tasks, control bits): -1 where one is on."""
+    on = target.controls or [(t,) for t in range(len(target.supports))]
+    patterns = np.ones((len(on), 1 + max(map(max, on))))
+    for row, places in zip(patterns, on, strict=True):
+        row[list(places)] = -1
+    return patterns
 
 
 def label(problem, x):
@@ -218,7 +229,8 @@ def label(problem, x):
         digits = np.array([int(digit, 16) for digit in target.table])
         y = 1.0 - 2.0 * (digits[index // 4] >> index % 4 & 1)
     elif kind == "Tasks":
-        task = np.argmin(x[:, : len(target.supports)], axis=1)
+        patterns = controls(target)
+        task = [next(t for t, p in enumerate(patterns) if np.array_equal(row[: len(p)], p)) for row in x]
         y = np.array([np.prod(row[list(target.supports[i])]) for row, i in zip(x, task, strict=True)])
     else:
         raise ValueError(kind)
@@ -477,6 +489,16 @@ def evaluate(setup, seed, run, params, t):
     problem, protocol = setup.problem, setup.protocol
     key = fold_in(fold_in(run_key(seed, run), EVALUATION), t if protocol.fresh else 0)
     return score(setup, params, *examples(problem, key, protocol.eval_size, evaluation=True))
+
+
+def skills(setup, seed, run, params, t):
+    """Of each task, or output, the covariance of output and label sign, over the size of labels."""
+    problem, protocol = setup.problem, setup.protocol
+    key = fold_in(fold_in(run_key(seed, run), EVALUATION), t if protocol.fresh else 0)
+    x, y = examples(problem, key, protocol.eval_size, evaluation=True)
+    f, tasks = forward(setup.learner.network, params, x), problem.tasks or 1
+    pairs = [(f[t::tasks], np.sign(y[t::tasks])) for t in range(tasks)]
+    return [float(np.mean((f - f.mean()) * (s - s.mean()))) / abs(getattr(problem, "scale", 1.0)) for f, s in pairs]
 
 
 def evaluate_train(setup, seed, run, params):

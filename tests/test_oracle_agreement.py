@@ -10,7 +10,8 @@ import numpy as np
 import oracle
 import pytest
 from lengths import long_but
-from native_problems import PROBLEMS
+from native_problems import COMPOSED as COMPOSED_TASKS
+from native_problems import PROBLEMS, TURNS
 
 import paritylab as pl
 from paritylab.engines import Job, final_params, lanes
@@ -151,6 +152,9 @@ COMPOSED |= {
 }
 CASES |= COMPOSED
 JAX_ONLY = {
+    "composed tasks": pl.Setup(pl.Problem(9, COMPOSED_TASKS, scale=3.0), replace(MLP, batch=7)),
+    "tasks in turn": pl.Setup(pl.Problem(9, TURNS, noise=0.1), replace(MLP, batch=7)),
+    "sample of tasks in turn": pl.Setup(pl.Problem(40, TURNS, "biased:0.4", sample=17), replace(MLP, batch=7)),
     "bits": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, inputs="bits"))),
     "deep, bits, logits": pl.Setup(PARITY, replace(MLP, network=pl.MLP((6, 5), inputs="bits"), loss="logistic",
                                                    init="unbiased logits torch",

@@ -170,7 +170,7 @@ class LanesPool:
         """The series of a trace, by name, and the params if kept, with leading axes (runs, points)."""
         traced = self._pool.take_trace()
         params = self._params(traced) if self._keep else None
-        return {name: values for name, values in traced.items() if name.endswith(("accuracy", "loss"))}, params
+        return {name: values for name, values in traced.items() if name.endswith(("accuracy", "loss", "skill"))}, params
 
     def _params(self, kept: dict[str, np.ndarray]) -> Any:
         """Params in the network's own structure, with any leading axes."""

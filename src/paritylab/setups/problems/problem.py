@@ -133,8 +133,7 @@ class Problem(AnyProblem):
         packed = made(self.inputs) if step is None or not self.stages else self._staged(made, step)
         if not self.tasks:
             return packed
-        task = jnp.searchsorted(jnp.asarray(self.target.cumulative), made.task, side="right")
-        return self.target.controlled(packed, task, self.n)
+        return self.target.controlled(packed, self.target.chosen(made.task), self.n)
 
     def draw_block(self, key: Any, block: Any, size: int) -> Any:
         if not self.packed or self.simple:

@@ -172,6 +172,7 @@ const message = (() => {
     w.words(p.laws.flatMap((law) => law.copies.flat(2)));
     w.whole(p.places.at(-2), p.places.at(-1));
     w.wholes(p.stages.flatMap((stage, i) => [stage.until, p.places[i], p.places[stage.slide ? i + 1 : i], stage.noise === null ? -1 : share(stage.noise), stage.batch || p.batch]));
+    require(!p.target.controls && !p.target.in_turn, "the browser's engine has tasks with one control bit each, drawn by weight");
     const { target } = p, tasks = target.type === "tasks" ? target.supports : [];
     w.whole(among("target", target.type, TARGETS));
     w.real(p.scale);
