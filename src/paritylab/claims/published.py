@@ -35,7 +35,7 @@ def fisher(ours: Count, theirs: Count, alternative: Literal["two-sided", "less",
     (0.11, True)
     """
     rows = [[count, total - count] for count, total in (ours, theirs)]
-    return float(stats.fisher_exact(rows, alternative=alternative)[1])
+    return float(stats.fisher_exact(rows, alternative=alternative).pvalue)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def tail(values: ArrayLike, published: float) -> Estimate:
