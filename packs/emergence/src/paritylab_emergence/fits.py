@@ -1,15 +1,16 @@
-"""Exponents: least squares of one logarithm on another, with standard errors."""
+"""Exponents: least squares of one logarithm on another, and its like where some values are only known to be larger."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy import optimize, stats
 
-from paritylab.aliases import Interval
+from paritylab.aliases import Floats, Interval
 from paritylab.claims.intervals import Estimate
 
 
@@ -70,3 +71,36 @@ def exponent(x: ArrayLike, y: ArrayLike) -> Exponent:
         return Exponent(math.nan, math.nan, 0)
     fit = stats.linregress(np.log(xs), np.log(ys))
     return Exponent(float(fit.slope), float(fit.stderr), len(xs) - 2)
+
+
+def censored_exponent(x: ArrayLike, y: ArrayLike, beyond: ArrayLike, horizon: float) -> Exponent:
+    """The exponent of y as a power of x where at ``beyond`` all that is known of y is that it is above the horizon.
+
+    By maximum likelihood, with normal errors of one width in the logarithm (Tobit regression).
+
+    >>> x = np.geomspace(1, 1000, 61)
+    >>> y = x * np.exp(np.random.default_rng(0).normal(size=61))
+    >>> seen = y < 100  # of the large ones only those that happen to be small: the slope through them is too flat
+    >>> round(exponent(x[seen], y[seen]).value, 2), round(censored_exponent(x[seen], y[seen], x[~seen], 100).value, 2)
+    (0.95, 1.09)
+    """
+    at, log_y, hidden = (np.log(np.asarray(each, float)) for each in (x, y, beyond))
+    centre = float(np.mean(np.concatenate([at, hidden])))
+
+    def unlikely(line: Floats) -> float:
+        level, slope, width = line[0], line[1], math.exp(line[2])
+        seen = stats.norm.logpdf(log_y, level + slope * (at - centre), width)
+        above = stats.norm.logsf(math.log(horizon), level + slope * (hidden - centre), width)
+        return -float(seen.sum() + above.sum())
+
+    start = stats.linregress(at - centre, log_y)
+    found = optimize.minimize(unlikely, [start.intercept, start.slope, 0.0], method="BFGS")
+    covariance = np.linalg.inv(_curvature(unlikely, found.x))
+    return Exponent(float(found.x[1]), math.sqrt(float(covariance[1, 1])), len(at) - 3)
+
+
+def _curvature(function: Callable[[Floats], float], x: Floats, step: float = 1e-3) -> Floats:
+    """The second derivatives of a function, by central differences."""
+    moves = step * np.eye(len(x))
+    return np.array([[(function(x + a + b) - function(x + a - b) - function(x - a + b) + function(x - a - b))
+                      / (4 * step**2) for b in moves] for a in moves])

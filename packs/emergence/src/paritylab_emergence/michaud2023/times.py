@@ -12,7 +12,7 @@ from paritylab.aliases import Floats
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, between, claim, size
 from paritylab.engines.curves import Curves
 from paritylab.plots import Series
-from paritylab_emergence.fits import Exponent, exponent
+from paritylab_emergence.fits import Exponent, censored_exponent, exponent
 from paritylab_emergence.michaud2023.common import JUDGED, Row, frequencies, mean_bits, subtask_bits, theory, zipf
 from paritylab_emergence.published import table
 
@@ -73,7 +73,10 @@ class SubtaskTimes(Long):
     def judge(self, got: list[Curves]) -> Findings:
         rows = self._rows(got)
         pooled = exponent([row["frequency"] for row in rows], [row["step"] for row in rows])
-        numbers: dict[str, float | None] = {"pooled slope": pooled.value, "its standard error": pooled.error}
+        censored = self._censored(got)
+        numbers: dict[str, float | None] = {
+            "pooled slope": pooled.value, "its standard error": pooled.error,
+            "slope with unlearned subtasks as censored": censored.value, "standard error of that": censored.error}
         if self.size != "full":
             return Findings([self.slope(*pooled.estimate)], rows, numbers, SMALLER)
         checks: list[Check] = [self.near(pooled.apart(published_slope())),
@@ -83,6 +86,13 @@ class SubtaskTimes(Long):
             rank = stats.spearmanr(np.arange(len(steps)), steps).statistic if len(steps) > 2 else None
             checks += [self.learned(len(steps), run=run), self.order(rank, run=run)]
         return Findings(checks, rows, numbers)
+
+    def _censored(self, got: list[Curves]) -> Exponent:
+        """The slope if subtasks that were not learned count as later than the last step, not as missing."""
+        often = np.concatenate([frequencies(setup) for setup in self.setups])
+        steps = np.concatenate([self.times(curves) for curves in got])
+        seen = np.isfinite(steps)
+        return censored_exponent(often[seen], steps[seen], often[~seen], self.steps)
 
     def _rows(self, got: list[Curves]) -> list[Row]:
         """The subtasks that were learned, in the order of their frequency."""
