@@ -10,7 +10,8 @@ import numpy as np
 import oracle
 import pytest
 from lengths import long_but
-from native_problems import PROBLEMS
+from native_problems import COMPOSED as COMPOSED_TASKS
+from native_problems import PROBLEMS, TURNS
 
 import paritylab as pl
 from paritylab.engines import Job, final_params, lanes
@@ -151,6 +152,14 @@ COMPOSED |= {
 }
 CASES |= COMPOSED
 JAX_ONLY = {
+    "outputs": pl.Setup(pl.Problem(9, pl.Outputs([(0, 1), (3, 4, 5), (2,)]), noise=0.1, scale=2.0),
+                        replace(MLP, network=pl.MLP((6, 5), outputs=3), loss="square", batch=7)),
+    "outputs, some counted": pl.Setup(pl.Problem(9, pl.Outputs([(0, 1), (3, 4)], counted=(0.3, 1)), sample=11),
+                                      replace(MLP, network=pl.MLP(5, inputs="bits", outputs=2), batch=11)),
+    "one output, counted": pl.Setup(pl.Problem(9, pl.Outputs([(0, 1)], counted=[0.5])), MLP),
+    "composed tasks": pl.Setup(pl.Problem(9, COMPOSED_TASKS, scale=3.0), replace(MLP, batch=7)),
+    "tasks in turn": pl.Setup(pl.Problem(9, TURNS, noise=0.1), replace(MLP, batch=7)),
+    "sample of tasks in turn": pl.Setup(pl.Problem(40, TURNS, "biased:0.4", sample=17), replace(MLP, batch=7)),
     "bits": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, inputs="bits"))),
     "deep, bits, logits": pl.Setup(PARITY, replace(MLP, network=pl.MLP((6, 5), inputs="bits"), loss="logistic",
                                                    init="unbiased logits torch",
@@ -226,7 +235,7 @@ SHORT = ("mlp relu", "neuron zigzag:3", "polynet hinge", "two words", "label noi
          "problem: two tasks", "problem: staged", "problem: mixture", "problem: short last of a table")
 
 
-@pytest.mark.parametrize("name", long_but([*CASES, *JAX_ONLY], *SHORT, "bits"))
+@pytest.mark.parametrize("name", long_but([*CASES, *JAX_ONLY], *SHORT, "bits", "outputs, some counted"))
 def test_an_update_of_the_jax_engine_follows_the_oracle(name):
     setup = (CASES | JAX_ONLY)[name]
     assert_follows_oracle(setup, update_history(setup))

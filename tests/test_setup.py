@@ -220,6 +220,7 @@ VARIANTS = {
     "depth": with_learner(network=pl.MLP((10, 10))),
     "activation": with_learner(network=pl.MLP(10, "gelu")),
     "output bias": with_learner(network=pl.MLP(10, output_bias=False)),
+    "outputs": with_learner(network=pl.MLP(10, outputs=2)),
     "bits": with_learner(network=pl.MLP(10, inputs="bits")),
     "neuron": with_learner(network=pl.Neuron("relu")),
     "polynet": with_learner(network=pl.PolyNet(10)),
