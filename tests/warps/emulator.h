@@ -253,6 +253,12 @@ inline unsigned prmt(unsigned x, unsigned y) {
     }
     return result;
 }
+inline unsigned turn_halves(unsigned x, int line = __builtin_LINE()) {
+    const int lane = emulator::my_lane(), group = lane / 4, quad = lane % 4;
+    const uint64_t* all = emulator::exchange(x, 0xffffffffu, line);
+    const auto half = [&](int row) { return unsigned(all[4 * row + group / 2]) >> (16 * (group % 2)) & 0xffffu; };
+    return half(2 * quad) | half(2 * quad + 1) << 16;
+}
 inline unsigned long long nanoseconds() {
     return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,7 @@ MOST_WIDTH = 1024
 MOST_EXAMPLES = 2**20  # of a sample in passes
 STRETCH = 512  # steps between two looks at whether the launch is over
 NEVER = 2**30  # steps until a run is judged that is only recorded
+VARIANT = int(os.environ.get("WARPS_VARIANT", "0"))  # of the kernel ``tiles``, for benchmarks
 LEAST_LOG = -200.0  # e to it is 0 in single precision, as a mean without memory has it
 
 
@@ -140,6 +142,7 @@ def plan(
     kernel = kernel or kernel_of(configuration, chip)
     assert kernel is not None, "refusal() says so"
     constants, start = _constants(program, configuration, trace), _start(program.learner.init, configuration)
+    constants["VARIANT"] = start["VARIANT"] = tuning.get("variant", VARIANT)
     if kernel == "threads":
         samples = tuning.get("samples", samples_at_once(configuration))
         column = column_bytes(configuration, samples)

@@ -30,9 +30,21 @@ DEVICE u32 prmt(u32 x, u32 y) {
     asm("prmt.b32 %0, %0, %1, %2;" : "+r"(x) : "r"(y), "n"(SELECTOR));
     return x;
 }
+
+// Transposes a matrix of 8 x 8 halves, of which a lane holds columns 2q and 2q + 1 of row g.
+DEVICE u32 turn_halves(u32 x) {
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %0;" : "+r"(x));
+    return x;
+}
 #endif
 
 constexpr u32 ONES = 0x3f803f80u, SIGNS = 0x80008000u;
+
+// What benchmarks compare: X' by turning X's words as halves; u's gradient from that of w, and c's by counting; half of the
+// weights' parts by a shift; ONES in a register; rotations by products (threefry.cuh);
+// twice the ReLU as a sum.
+constexpr bool TURNED = (VARIANT & 1) != 0, BY_WEIGHTS = (VARIANT & 2) != 0, SHIFTED = (VARIANT & 4) != 0;
+constexpr bool HELD = (VARIANT & 8) != 0, SUMMED = (VARIANT & 32) != 0;
 
 DEVICE u32 group_id() { return lane_id() / 4; }
 DEVICE u32 quad_id() { return lane_id() % 4; }
@@ -77,7 +89,7 @@ DEVICE void split(float low, float high, u32 (&parts)[3]) {
     for (int part = 0; part < 3; ++part) {
         parts[part] = prmt<0x7632>(__float_as_uint(low), __float_as_uint(high));
         if (part == 2) return;
-        low -= __uint_as_float(__float_as_uint(low) & 0xffff0000u);
+        low -= __uint_as_float(SHIFTED ? parts[part] << 16 : __float_as_uint(low) & 0xffff0000u);
         high -= __uint_as_float(__float_as_uint(high) & 0xffff0000u);
     }
 }

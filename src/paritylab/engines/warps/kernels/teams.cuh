@@ -167,6 +167,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const
         float* params = table.params + (size_t)run.row * PARAMS;
         float* kept = table.memory + (size_t)run.row * (MEMORIES * PARAMS);
         load_network(net, params);
+        net.ones = (int)lane_id() + launch.count > 0 ? ONES : 0;  // always, but the compiler must not know
 #pragma unroll
         for (int k = 0; k < MEMORIES; ++k) load_network(memory.number[k], kept + k * PARAMS);
         window.first = run.t - 32;

@@ -28,6 +28,7 @@ struct Network {
     float w[TILES][BLOCKS][4][4];  // [tile][block][tile of inputs] as D of fragments.cuh
     float u[TILES][2];             // rows g and g + 8, in all lanes of the quad
     float c;
+    u32 ones;                      // ONES in a register: a logical instruction has one constant at most
 };
 
 // The place of w[tile][block][m][i].
@@ -116,6 +117,7 @@ DEVICE bool is_finite(const Network& net) {
 struct Hidden {
     float z[TILES][4][4];  // [tile][tile of samples]; values, if GENERAL; -H, if NEGATED
     float slope[KIND == GENERAL ? TILES : 1][4][4];
+    u32 columns[BLOCKS][4];  // the inputs' words, each half a place of X; only if TURNED
 };
 
 DEVICE float value_of(const Hidden& hidden, int tile, int m, int i) {
@@ -138,6 +140,10 @@ DEVICE float forward(const Network& net, const u32 (&x)[BLOCKS], Hidden& hidden)
     for (int block = 0; block < BLOCKS; ++block) {
         u32 columns[4] = {};
         if (block < WORDS) gather_words(x[block], columns);  // beyond, there is nothing but the bias
+        if (TURNED) {
+#pragma unroll
+            for (int m = 0; m < 4; ++m) hidden.columns[block][m] = columns[m];
+        }
 #pragma unroll
         for (int k = 0; k < 2; ++k) {
             if (2 * k >= input_tiles(block)) continue;
@@ -158,8 +164,9 @@ DEVICE float forward(const Network& net, const u32 (&x)[BLOCKS], Hidden& hidden)
                 for (int part = 2; part >= 0; --part) {  // the small parts first
 #pragma unroll
                     for (int m = 0; m < M; ++m) {
-                        mma_bf16(hidden.z[tile][m], a[part], sign_pair<NEGATED>(columns[m], 2 * k),
-                                 sign_pair<NEGATED>(columns[m], 2 * k + 1));
+                        const u32 ones = HELD ? net.ones : ONES;
+                        mma_bf16(hidden.z[tile][m], a[part], sign_pair<NEGATED>(columns[m], 2 * k, ones),
+                                 sign_pair<NEGATED>(columns[m], 2 * k + 1, ones));
                     }
                 }
             }
@@ -174,16 +181,19 @@ DEVICE float forward(const Network& net, const u32 (&x)[BLOCKS], Hidden& hidden)
             for (int i = 0; i < 4; ++i) {
                 float& z = hidden.z[tile][m][i];
                 if (KIND == GENERAL) hidden.slope[tile][m][i] = Act::slope(z), z = Act::value(z);
-                sums[2 * m + i % 2] = fmaf(net.u[tile][i / 2], value_of(hidden, tile, m, i), sums[2 * m + i % 2]);
+                const float value = SUMMED && NEGATED ? fabsf(z) - z : value_of(hidden, tile, m, i);
+                sums[2 * m + i % 2] = fmaf(net.u[tile][i / 2], value, sums[2 * m + i % 2]);
             }
         }
     }
-    return scatter_sums(sums);
+    return SUMMED && NEGATED ? 0.5f * scatter_sums(sums) : scatter_sums(sums);
 }
 
 // The gradient of a batch as far as it is known: until it is finished, times the batch's size, and that of w lacks the
 // factor u of its unit. If the batch passes at once, w moves as its gradient comes, which then needs no registers.
 constexpr bool KEPT = SUBSETS > 1 || FIRST_WHOLE;
+constexpr bool FROM_WEIGHTS = BY_WEIGHTS && ACTIVATION == RELU && !KEPT && !SHALLOW;
+constexpr bool COUNTED = BY_WEIGHTS && Loss::unit;
 struct Gradient {
     float w[KEPT ? TILES : 1][BLOCKS][4][4];
     float u[TILES][2];
@@ -281,26 +291,36 @@ DEVICE void backward(Network& net, Memory& memory, const u32 (&x)[BLOCKS], const
                 for (int part = 0; part < PARTS; ++part) a[tile][part][m / 2][2 * (m % 2) + row] = parts[part];
             }
 #pragma unroll
-            for (int i = 0; i < 4; ++i) {
+            for (int i = 0; i < (FROM_WEIGHTS ? 0 : 4); ++i) {
                 float& sum = gradient.u[tile][i / 2];
                 sum = fmaf(slopes.g[2 * m + i % 2], value_of(hidden, tile, m, i), sum);
             }
         }
     }
 #pragma unroll
-    for (int i = 0; i < 2 * M; ++i) gradient.c += slopes.g[i];
+    for (int i = 0; i < (COUNTED ? 0 : 2 * M); ++i) gradient.c += slopes.g[i];
+    if (COUNTED) {
+        const int more = __popc(__ballot_sync(ALL, slope > 0.0f)), less = __popc(__ballot_sync(ALL, slope < 0.0f));
+        gradient.c += (float)(more - less);
+    }
 #pragma unroll
     for (int block = 0; block < BLOCKS; ++block) {
         u32 columns[4] = {};
-        if (block < WORDS) gather_words(transpose(x[block]), columns);
+        if (block < WORDS && !TURNED) gather_words(transpose(x[block]), columns);
+        if (block < WORDS && TURNED) {
+#pragma unroll
+            for (int k = 0; k < M; ++k) columns[k] = turn_halves(hidden.columns[block][k]);
+        }
 #pragma unroll
         for (int m = 0; m < 4; ++m) {
             if (m >= input_tiles(block)) continue;
             const int input = 32 * block + 4 * m + group_id() / 2 + 16 * (group_id() & 1);
-            const u32 ones = 32 * block + 32 <= INPUTS || input < INPUTS ? ONES : 0;  // zeros where there is no input
+            const u32 one = HELD ? net.ones : ONES;
+            const bool all = 32 * block + 16 + 4 * m + 4 <= INPUTS;
+            const u32 ones = all || input < INPUTS ? one : 0;  // zeros where there is no input
             u32 b[M];
 #pragma unroll
-            for (int k = 0; k < M; ++k) b[k] = sign_pair<false>(columns[m], k, ones);
+            for (int k = 0; k < M; ++k) b[k] = TURNED ? sign_pair<false>(columns[k], m, ones) : sign_pair<false>(columns[m], k, ones);
 #pragma unroll
             for (int tile = 0; tile < TILES; ++tile) {
                 float once[4] = {};
@@ -312,6 +332,12 @@ DEVICE void backward(Network& net, Memory& memory, const u32 (&x)[BLOCKS], const
                         mma_bf16(sum, a[tile][part][k], b[2 * k], b[2 * k + 1]);
                     }
                 }
+                if (FROM_WEIGHTS) {  // the sum over samples of slope times relu(h), because relu(h) is relu'(h) times w x
+#pragma unroll
+                    for (int i = 0; i < 4; ++i) {
+                        gradient.u[tile][i / 2] = fmaf(net.w[tile][block][m][i], sum[i], gradient.u[tile][i / 2]);
+                    }
+                }
                 if (!KEPT) move_weights(net, memory, tile, block, m, sum, pace);
             }
         }
@@ -320,7 +346,7 @@ DEVICE void backward(Network& net, Memory& memory, const u32 (&x)[BLOCKS], const
 
 // Once the whole batch has passed; w's gradient only if it has to be known as a whole.
 DEVICE void finish(Gradient& gradient, const Network& net, float share) {
-    gradient.c = sum_over_quad(gradient.c) * share;
+    gradient.c = (COUNTED ? gradient.c : sum_over_quad(gradient.c)) * share;
 #pragma unroll
     for (int tile = 0; tile < TILES; ++tile) {
 #pragma unroll
