@@ -145,7 +145,7 @@ def variants() -> None:
     """Variants of the kernels side by side, in two rounds, then with other launch parameters."""
     setups = {name: WORKLOADS[name].setup() for name in SWEEP}
     cases = [(name, {"variant": variant}) for name in ("W1", "W2") for variant in VARIANTS]
-    cases += [("W3", {"variant": variant}) for variant in (0, 16)]
+    cases += [("W3", {"variant": variant}) for variant in (0, 16, 64, 80)]
     time_each(setups, [*cases, *cases, *VARIANTS_SWEEP])
 
 

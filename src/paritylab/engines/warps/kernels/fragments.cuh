@@ -42,7 +42,7 @@ constexpr u32 ONES = 0x3f803f80u, SIGNS = 0x80008000u;
 
 // What benchmarks compare: X' by turning X's words as halves; u's gradient from that of w, and c's by counting; half of the
 // weights' parts by a shift; ONES in a register; rotations by products (threefry.cuh);
-// twice the ReLU as a sum.
+// twice the ReLU as a sum. 64 is of threads.cuh.
 constexpr bool TURNED = (VARIANT & 1) != 0, BY_WEIGHTS = (VARIANT & 2) != 0, SHIFTED = (VARIANT & 4) != 0;
 constexpr bool HELD = (VARIANT & 8) != 0, SUMMED = (VARIANT & 32) != 0;
 

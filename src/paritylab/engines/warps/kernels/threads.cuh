@@ -37,16 +37,59 @@ DEVICE void for_each_input(const u32 (&x)[S][WORDS], const Work& work) {
     }
 }
 
+// A step's update of w that is still to come, if FUSED: it is made on the next way forward, which has the weights in hand.
+constexpr bool FUSED = (VARIANT & 64) != 0 && PASSES == 1 && PLAIN && !NOISY;
+struct Pending {
+    u32 x[SAMPLES][WORDS];
+    float change[SAMPLES][WIDTH];  // the loss's slope in z, times minus the rate
+    float keep;
+};
+
+// Makes what is pending and calls work(i, weight, x_j of each sample) with every weight that comes of it.
+template <class Work>
+DEVICE void for_each_moved(float* net, const Pending& pending, const u32 (&x)[SAMPLES][WORDS], const Work& work) {
+    u32 both[2 * SAMPLES][WORDS];
+#pragma unroll
+    for (int i = 0; i < SAMPLES * WORDS; ++i) {
+        both[i / WORDS][i % WORDS] = x[i / WORDS][i % WORDS];
+        both[SAMPLES + i / WORDS][i % WORDS] = pending.x[i / WORDS][i % WORDS];
+    }
+    for_each_input<2 * SAMPLES>(both, [&](int j, const float (&signs)[2 * SAMPLES]) {
+#pragma unroll
+        for (int i = 0; i < WIDTH; ++i) {
+            float& weight = net[(j * WIDTH + i) * 32];
+            float now = DECAYS ? weight * pending.keep : weight;
+#pragma unroll
+            for (int s = 0; s < SAMPLES; ++s) now = fmaf(signs[SAMPLES + s], pending.change[s][i], now);
+            weight = now;
+            work(i, now, signs);
+        }
+    });
+}
+
+DEVICE void flush(float* net, const Pending& pending) {
+    for_each_moved(net, pending, pending.x, [](int, float, const float (&)[2 * SAMPLES]) {});
+}
+
 // From inputs to pre-activations z and outputs f, with the network in column `net`.
 template <int S>
-DEVICE void forward(const float* net, const u32 (&x)[S][WORDS], float (&z)[S][WIDTH], float (&f)[S]) {
+DEVICE void forward(float* net, const u32 (&x)[S][WORDS], float (&z)[S][WIDTH], float (&f)[S],
+                    const Pending* pending = nullptr) {
 #pragma unroll
     for (int i = 0; i < WIDTH; ++i) {
         const float b = BIAS ? net[(AT_B + i) * 32] : 0.0f;
 #pragma unroll
         for (int s = 0; s < S; ++s) z[s][i] = b;
     }
-    for_each_input<S>(x, [&](int j, const float (&signs)[S]) {
+    if constexpr (FUSED && S == SAMPLES) {
+        if (pending) {
+            for_each_moved(net, *pending, x, [&](int i, float weight, const float (&signs)[2 * S]) {
+#pragma unroll
+                for (int s = 0; s < S; ++s) z[s][i] = fmaf(signs[s], weight, z[s][i]);
+            });
+        }
+    }
+    if (!pending) for_each_input<S>(x, [&](int j, const float (&signs)[S]) {
 #pragma unroll
         for (int i = 0; i < WIDTH; ++i) {
             const float weight = net[(j * WIDTH + i) * 32];
@@ -132,7 +175,7 @@ DEVICE void backward(const Column& column, const u32 (&x)[S][WORDS], float (&z)[
             put(column, AT_B + i, sum, pace.hidden);
         }
     }
-    for_each_input<S>(x, [&](int j, const float (&signs)[S]) {
+    if (!FUSED) for_each_input<S>(x, [&](int j, const float (&signs)[S]) {
 #pragma unroll
         for (int i = 0; i < WIDTH; ++i) {
             float sum = 0.0f;
@@ -176,7 +219,8 @@ DEVICE void move_all(float* net, Pace pace) {
     }
 }
 
-DEVICE void step(Run& run, const Table& table, Key data, Key labels, Place& at, const Scratch& scratch, float* net) {
+DEVICE void step(Run& run, const Table& table, Key data, Key labels, Place& at, const Scratch& scratch, float* net,
+                 Pending& pending) {
     const Key own = IN_PASSES ? Key{0, 0} : fold_in(data, run.t), key = EXAMPLES > 0 ? run.sample : own;
     const Key label_key = !FLIPS ? Key{0, 0} : EXAMPLES > 0 ? run.sample_labels : fold_in(labels, run.t);
     prepare<1>(at, run.key, scratch, 0);
@@ -195,13 +239,23 @@ DEVICE void step(Run& run, const Table& table, Key data, Key labels, Place& at, 
             number[s] = EXAMPLES > 0 ? example_of(at, scratch, own, place) : place;
             y[s] = draw(key, number[s], stage.standing, run.mask, false, x[s]);
         }
-        forward<SAMPLES>(net, x, z, f);
+        forward<SAMPLES>(net, x, z, f, FUSED ? &pending : nullptr);
 #pragma unroll
         for (int s = 0; s < SAMPLES; ++s) {
             if (FLIPS && random_bits(label_key, number[s]) < stage.flip) y[s] = -y[s];
             slope[s] = pass * SAMPLES + s < batch ? Loss::slope(f[s], y[s]) * pace.share : 0.0f;
         }
         backward<SAMPLES>({net, pass == 0, pass == PASSES - 1}, x, z, slope, pace);
+        if (FUSED) {
+#pragma unroll
+            for (int s = 0; s < SAMPLES; ++s) {
+#pragma unroll
+                for (int w = 0; w < WORDS; ++w) pending.x[s][w] = x[s][w];
+#pragma unroll
+                for (int i = 0; i < WIDTH; ++i) pending.change[s][i] = -pace.hidden.rate * z[s][i];
+            }
+            pending.keep = pace.hidden.keep;
+        }
     }
     const bool noisy = NOISY && run.noise != 0.0f;
     const Key noise = noisy ? fold_in(fold_in(run.key, NOISE), run.t) : Key{0, 0};
@@ -223,7 +277,7 @@ DEVICE bool is_finite(const float* net) {
 // not solved ends here, where each lane looks at its own network.
 constexpr int SCREEN = ALLOWED < 8 ? 8 + 2 * ALLOWED : 0;
 
-DEVICE bool screened_out(const Run& run, const float* net, bool asked) {
+DEVICE bool screened_out(const Run& run, float* net, bool asked) {
     const Key key = evaluation_key(run);
     int errors = 0;
 #pragma unroll 1
@@ -242,13 +296,13 @@ DEVICE bool screened_out(const Run& run, const float* net, bool asked) {
 DEVICE Key from_lane(Key key, int lane) { return {__shfl_sync(ALL, key.a, lane), __shfl_sync(ALL, key.b, lane)}; }
 
 // The score of the network of lane `owner`, by the whole warp.
-DEVICE Score evaluate_together(const Run& run, const Table& table, const float* columns, int owner, bool whole) {
+DEVICE Score evaluate_together(const Run& run, const Table& table, float* columns, int owner, bool whole) {
     const Key key = from_lane(evaluation_key(run), owner);
     float* scores = table.scores + (size_t)__shfl_sync(ALL, run.row, owner) * SCORES;
     u32 mask[WORDS];
 #pragma unroll
     for (int w = 0; w < WORDS; ++w) mask[w] = __shfl_sync(ALL, run.mask[w], owner);
-    const float* net = columns + owner;
+    float* net = columns + owner;
     const auto outputs = [&](Key from, u32 sample, const Standing& standing, bool in_turn, float& f, float& y) {
         u32 x[1][WORDS];
         float z[1][WIDTH], out[1];
@@ -362,8 +416,11 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const
         if (run.row >= 0) {
             const Key data = fold_in(run.key, REPLACED ? ORDER : DATA);
             const Key labels = FLIPS ? fold_in(run.key, LABELS) : Key{0, 0};
+            Pending pending = {};
+            pending.keep = 1.0f;
 #pragma unroll 1
-            for (int i = 0; i < steps; ++i) step(run, table, data, labels, at, scratch, net);
+            for (int i = 0; i < steps; ++i) step(run, table, data, labels, at, scratch, net, pending);
+            if (FUSED) flush(net, pending);
         }
         __syncwarp();
         phase += steps;
