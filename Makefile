@@ -7,7 +7,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*)
 # The engine and BLAS choose their own threads; more test processes than cores only slow each other down.
 WORKERS ?= 2
 
-.PHONY: setup demo test test-slow test-long soak slurm sanitize arm web docs gallery lint bench wheel clean
+.PHONY: setup demo test test-slow test-long soak slurm sanitize arm web docs gallery notebooks lint bench wheel clean
 setup: $(READY)
 
 $(VENV)/made:
@@ -73,6 +73,10 @@ docs: $(READY)
 # The figures of docs/how-to/figures.md, by the commands of the page.
 gallery: $(READY)
 	$(BIN)/python tools/gallery.py
+
+# The notebooks of examples/, each executed in a clean kernel, with what they show.
+notebooks: $(READY)
+	$(BIN)/python tools/notebooks.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -1,9 +1,10 @@
 """The GPU engine ``warps`` beside JAX and PyTorch on one GPU: ``python benchmarks/warps.py [section ...]``.
 
 Sections: ``kernels`` (W1 to W3 over launch parameters), ``optimisers`` (W1 to W3 by each of them), ``problems`` (W1 on
-finite samples, other laws of inputs and targets), ``cache`` (compiling, and finding what was compiled), ``million``
-(10^6 networks of (30, 3) from nothing to Records), ``others`` (JAX, batched PyTorch, a PyTorch loop), which take about
-six minutes; ``W1``, ``W2`` and ``W3`` alone are for profilers. Prints one line of JSON for each result as it comes.
+finite samples, other laws of inputs and targets), ``deep`` (small deep networks, by ``jax`` too), ``cache`` (compiling,
+and finding what was compiled), ``million`` (10^6 networks of (30, 3) from nothing to Records), ``others`` (JAX, batched
+PyTorch, a PyTorch loop), which take about seven minutes; ``W1``, ``W2`` and ``W3`` alone are for profilers. Prints one
+line of JSON for each result as it comes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from workloads import IDLE_RATE, WORKLOADS
+from workloads import DEEP, IDLE_RATE, WORKLOADS
 
 import paritylab as pl
 from paritylab import laws
@@ -99,6 +100,17 @@ VARIANTS_SWEEP: list[tuple[str, dict[str, Any]]] = [
     *(("W1", {"variant": variant, "blocks": blocks}) for blocks in (3, 5) for variant in (15, 63)),
     *(("W2", {"variant": variant, "tiles": 2}) for variant in (15, 63)),
 ]
+DEEP_SWEEP: dict[str, list[dict[str, Any]]] = {
+    "D32": [*({"blocks": blocks} for blocks in (5, 7, 8, 9)),
+            {"team": 1, "warps": 4, "blocks": 2},
+            *({"tiles": 2, "warps": warps, "blocks": blocks} for warps, blocks in ((1, 11), (1, 8), (2, 5), (4, 2)))],
+    "D64": [*({"blocks": blocks} for blocks in (2, 3, 4)), {"team": 2, "blocks": 4},
+            *({"tiles": 2, "blocks": blocks} for blocks in (3, 4))],
+    "D100": [{"blocks": 1}, {"team": 4}, {"tiles": 2}],
+}
+DEEP_RULES = {"momentum": pl.SGD(IDLE_RATE, momentum=0.9), "adam": pl.Adam(IDLE_RATE)}
+DEEP_JAX = [["D32", 2**12], ["D32", 2**14], ["D32", 2**16], ["D64", 2**12], ["D64", 2**14], ["D100", 2**12],
+            ["W4", 2**10]]
 OTHERS_SECONDS = 75  # for each
 
 
@@ -147,6 +159,15 @@ def variants() -> None:
     cases = [(name, {"variant": variant}) for name in ("W1", "W2") for variant in VARIANTS]
     cases += [("W3", {"variant": variant}) for variant in (0, 16, 64, 80)]
     time_each(setups, [*cases, *cases, *VARIANTS_SWEEP])
+
+
+def deep() -> None:
+    """Small deep networks over launch parameters and optimisers, and by ``jax``."""
+    setups = {name: work.setup() for name, work in DEEP.items()}
+    for rule, made in DEEP_RULES.items():
+        setups[f"D32 {rule}"] = replace(setups["D32"], learner=replace(setups["D32"].learner, optimiser=made))
+    time_each(setups, [(name, tuning) for name in setups for tuning in [{}, *DEEP_SWEEP.get(name, [])]])
+    time_others("jax", DEEP_JAX)
 
 
 def cache() -> None:
@@ -225,11 +246,15 @@ def million() -> None:
 
 
 def others() -> None:
-    worker = Path(__file__).with_name("worker.py")
     for engine, cases in OTHERS.items():
-        same = {"threads": 1, "cores": [], "device": "gpu", "seconds": 0.7, "runs": 0}
-        for line in lines_of([sys.executable, str(worker), json.dumps({"engine": engine, "cases": cases, **same})]):
-            show(engine=engine, **json.loads(line))
+        time_others(engine, cases)
+
+
+def time_others(engine: str, cases: list[list[Any]]) -> None:
+    worker = Path(__file__).with_name("worker.py")
+    same = {"threads": 1, "cores": [], "device": "gpu", "seconds": 0.7, "runs": 0}
+    for line in lines_of([sys.executable, str(worker), json.dumps({"engine": engine, "cases": cases, **same})]):
+        show(engine=engine, **json.loads(line))
 
 
 def lines_of(command: list[str]) -> Iterator[str]:
@@ -243,7 +268,7 @@ def lines_of(command: list[str]) -> Iterator[str]:
         print(error.strip().splitlines()[-1], file=sys.stderr)
 
 
-SECTIONS = {each.__name__: each for each in (kernels, optimisers, problems, variants, cache, million, others)}
+SECTIONS = {each.__name__: each for each in (kernels, optimisers, problems, variants, deep, cache, million, others)}
 ALONE = {name: functools.partial(kernels, name) for name in SWEEP}
 
 

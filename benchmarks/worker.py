@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from workloads import WORKLOADS, Workload
+from workloads import DEEP, WORKLOADS, Workload
 
 PEAK_SECONDS = 0.15
 WARM_CALLS = 4
@@ -94,7 +94,7 @@ def converged_rate(engine: str, threads: int, runs: int) -> float:
 def results(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     engine, threads, device = request["engine"], request["threads"], request["device"]
     for name, asked in request["cases"]:
-        work = WORKLOADS[name]
+        work = (WORKLOADS | DEEP)[name]
         if engine.startswith("torch"):
             advance, slots = torch_advance(work, engine, threads, asked, device)
         else:

@@ -62,3 +62,8 @@ WORKLOADS = {
         Workload("W4", 50, (512, 512, 64), 64, models=8, gpu_slots=(2**6, 2**8, 2**10)),
     )
 }
+DEEP = {
+    f"D{width}": Workload(f"D{width}", 30, (width, width), 32, models=256, gpu_slots=(2**12, 2**14))
+    for width in (32, 64, 100)
+}
+"""Small deep networks, beside the four."""

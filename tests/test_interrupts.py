@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from paritylab.cli.interrupts import AGAIN_SECONDS, Interrupts
+from paritylab.interrupts import AGAIN_SECONDS, Interrupts
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ import pytest
 from commands import TINY
 
 import paritylab
-from paritylab.cli import interrupts
+from paritylab import interrupts
 from paritylab.storage import status
 
 PACKAGE = Path(paritylab.__file__).parent

@@ -45,7 +45,8 @@ SHORT = ("polynet, adam, everything", "warp: clipped, everything", "warp: moment
          "lane: no biases, everything", "neuron, batch 40, everything", "polynet, gradient noise",
          "warp: two tiles, 33 inputs, batch 100", "warp: no biases, everything", "team: two, width 100",
          "lane: pairs", "warp: mixture of three", "lane: staged tasks", "warp: sum", "warp: staged, batch 70",
-         "team: many tasks")
+         "team: many tasks", "deep: 30-32-32", "deep: a team of one", "deep: four layers, everything",
+         "deep: clipped, everything")
 
 
 @pytest.mark.parametrize("name", long_but(CASES, *SHORT))
@@ -85,6 +86,7 @@ WHOLE = {
         pl.Learner(pl.MLP(16), optimiser=pl.SGD(0.2)), PROTOCOL),
     "warp, leaky": pl.Setup(pl.LeakyParity(10, 3, support="random", leak=0.3), pl.Learner(optimiser=pl.SGD(0.5)),
                             PROTOCOL),
+    "deep": pl.Setup(pl.Parity(10, 3), pl.Learner(pl.MLP((16, 10)), optimiser=pl.SGD(0.2)), PROTOCOL),
 }
 TUNING = {kind: {"tiles": 1} if kind.startswith("team") else {} for kind in WHOLE}
 
@@ -143,8 +145,9 @@ def test_divergence_is_seen_and_rates_are_the_runs_own(batch, emulator):
 
 @built
 @pytest.mark.parametrize("law", ["fixed:3000000000 xavier", "rademacher", "kaiming"])
-def test_runs_start_from_the_weights_of_lanes(law, emulator):
-    learner = pl.Learner(pl.MLP(3), init=law, optimiser=pl.SGD(0.0), batch=2)
+@pytest.mark.parametrize("widths", [(3,), (3, 5)])
+def test_runs_start_from_the_weights_of_lanes(law, widths, emulator):
+    learner = pl.Learner(pl.MLP(widths), init=law, optimiser=pl.SGD(0.0), batch=2)
     setup = pl.Setup(pl.Parity(4, 2), learner, pl.Protocol(max_steps=1, eval_size=8))
     jobs = [Job(setup, 2**32 - 1, np.array([0, 1, 2**32 - 1]))]
     _, want = engines.final_params(jobs, "lanes")
@@ -156,6 +159,7 @@ TRACED = {
     "warp: sample of a law": pl.Setup(PROBLEMS["sample of a law"], pl.Learner(pl.MLP(5), batch=16)),
     "warp: tasks, adam, fresh": pl.Setup(PROBLEMS["two tasks"], pl.Learner(pl.MLP(5, "gelu"), optimiser=pl.Adam(0.01)),
                                          pl.Protocol(fresh=True)),
+    "deep: sample": pl.Setup(pl.Parity(9, 2, sample=40), pl.Learner(pl.MLP((5, 20)))),
     "lane: polynet, scheduled": pl.Setup(
         pl.Parity(9, 2), pl.Learner(pl.PolyNet(2), optimiser=pl.SGD(0.01, momentum=0.5, schedule="steps:2,0.5"))),
 }
@@ -192,7 +196,7 @@ extern "C" void draws(const u32* key, int count, u32* words, float* normals) {
 
 
 def test_random_numbers_are_those_of_jax(emulator):
-    constants = {"FAMILY": "MLP", "N": 1, "WIDTH": 1, "BIAS": 1}
+    constants = {"FAMILY": "MLP", "N": 1, "WIDTH": 1, "BIAS": 1, "sizes": (1.0, 1.0, 1.0)}
     library = emulator.library(prelude(constants) + _text("base") + _text("threefry") + PROBE)
     key, count = np.array([17, 4_000_000_000], np.uint32), 20_000
     words, normals = np.zeros(count, np.uint32), np.zeros(count, np.float32)
@@ -233,7 +237,7 @@ def test_where_there_is_a_gpu_it_is_chosen(emulator, monkeypatch):
     assert choose(WHOLE["warp"]) == choose(WHOLE["warp"], "warps") == "warps"
     assert choose(WHOLE["warp"], curves=True) == "warps"
     assert engines.label("warps") == "warps_emulated_GPU"
-    assert choose(WHOLE["team, adam"]) == choose(WHOLE["warp, sample"]) == "warps"
+    assert choose(WHOLE["team, adam"]) == choose(WHOLE["warp, sample"]) == choose(WHOLE["deep"]) == "warps"
     assert choose(WHOLE["lane, staged"]) == choose(WHOLE["warp, tasks"]) == choose(WHOLE["warp, leaky"]) == "warps"
     drawn = replace(WHOLE["warp"], problem=pl.Problem(10, lambda x: x[:, 0]))
     assert choose(drawn) != "warps"
@@ -294,7 +298,7 @@ def test_without_one_it_cannot_be_had(monkeypatch):
 
 @pytest.mark.parametrize(
     ("network", "n", "why"),
-    [(pl.MLP((5, 5)), 9, "more than one hidden layer"), (pl.MLP(5), 257, "at most 256 inputs"),
+    [(pl.MLP((512, 512)), 30, "does not fit"), (pl.MLP(5), 257, "at most 256 inputs"),
      (pl.MLP(1025), 30, "does not fit"), (pl.PolyNet(70), 30, "does not fit"), (pl.MLP(5, "tanh"), 9, "tanh")],
 )
 def test_what_it_cannot_train_is_refused_with_a_reason(network, n, why):

@@ -26,7 +26,7 @@ CHIPS = {  # of each capability a small one, as the CUDA programming guide and d
     "10.0": Chip((10, 0), 148, 227 * KB, 180 * GB),
     "12.0": Chip((12, 0), 20, 99 * KB, 8 * GB),
 }
-SHORT = ("lane: one input", "team: a frozen layer")
+SHORT = ("lane: one input", "team: a frozen layer", "deep: 30-32-32")
 FEW = [name for place, name in enumerate(CASES) if name not in POSED or place % 4 == 0]
 compiler = pytest.mark.skipif(nvrtc.library() is None, reason="NVRTC is not installed (nvidia-cuda-nvrtc)")
 
@@ -82,6 +82,14 @@ def test_what_fits_on_one_chip_need_not_fit_on_another():
     for chip in CHIPS.values():
         found = [kernel_of(Configuration.of(setup.program), chip) for setup in (small, large)]
         assert found == (["threads", "threads"] if chip.shared > 110 * KB else ["tiles", None])
+
+
+def test_deep_networks_take_the_memory_that_is_there():
+    sizes = {widths: Configuration.of(pl.Setup(pl.Parity(30, 2), pl.Learner(pl.MLP(widths))).program)
+             for widths in ((32, 32), (100, 100), (160, 160), (512, 512, 64))}
+    for chip in CHIPS.values():
+        fit = [widths for widths, configuration in sizes.items() if kernel_of(configuration, chip) == "deep"]
+        assert fit == list(sizes)[: 1 + (chip.shared > 120 * KB) + (chip.shared > 200 * KB)]
 
 
 @pytest.mark.parametrize("capability", [(7, 5), (6, 1)])

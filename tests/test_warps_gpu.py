@@ -42,6 +42,9 @@ KINDS = {
         Stage(200, "mixture:0.5,biased:0.9", slide=True), Stage(300, batch=20, noise=0.1)))),
     "warp, tasks": replace(W1, problem=pl.Problem(30, pl.Tasks([(3, 4), (5, 6), (7, 8, 9)], weights=(0.2, 0.3, 0.5))),
                            learner=replace(W1.learner, network=pl.MLP(16), optimiser=pl.SGD(0.5))),
+    "deep": replace(W1, learner=replace(W1.learner, network=pl.MLP((32, 32)), optimiser=pl.SGD(0.3))),
+    "deep, adam, three layers": replace(W1, learner=replace(W1.learner, network=pl.MLP((40, 32, 16), "gelu"),
+                                                            optimiser=pl.Adam(0.003))),
     "team, majority": replace(W1, problem=pl.Problem(30, "majority:5"),
                               learner=replace(W1.learner, network=pl.MLP(100), optimiser=pl.SGD(0.01))),
     "lane, leaky": replace(W1, problem=pl.LeakyParity(30, 3, support="random", leak=0.1),
@@ -82,7 +85,7 @@ def test_records_do_not_depend_on_company_or_interruptions(kind, monkeypatch):
     assert all(map(np.array_equal, jax.tree.leaves(whole.params), jax.tree.leaves(sliced.params)))
 
 
-RECORDED = ("warp", "lane", "team", "warp, momentum", "warp, tasks", "warp, sample", "lane, sample")
+RECORDED = ("warp", "lane", "team", "warp, momentum", "warp, tasks", "warp, sample", "lane, sample", "deep")
 
 
 @pytest.mark.parametrize("kind", RECORDED)
@@ -106,7 +109,8 @@ def test_curves_are_those_of_another_engine(kind):
 def test_compute_sanitizer_finds_nothing(tool):
     names = ["lane: batch in parts", "warp: 31 inputs, batch 32", "team: three, 64 inputs", "polynet, sample in passes",
              "polynet, adam, everything", "warp: sample in passes", "team: sample in passes", "team: two, clipped adam",
-             "lane: staged tasks", "warp: mixture of three", "team: many tasks", "polynet: pairs", "warp: sum"]
+             "lane: staged tasks", "warp: mixture of three", "team: many tasks", "polynet: pairs", "warp: sum",
+             "deep: a team of one", "deep: four layers, everything"]
     script = Path(cases.__file__)
     command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", sys.executable, str(script), *names]
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}

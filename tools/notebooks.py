@@ -7,6 +7,7 @@ whose cells were changed since.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
 import sys
@@ -21,7 +22,7 @@ from nbformat import NotebookNode
 
 FOLDER = Path(__file__).parent.parent / "examples" / "notebooks"
 MOST_BYTES = 100_000
-"""Of one output, as it is kept."""
+"""Of one figure or table."""
 MOST_LINES = 40
 """Of text in one output."""
 SECONDS = 600
@@ -43,9 +44,11 @@ def executed(notebook: NotebookNode) -> NotebookNode:
     with tempfile.TemporaryDirectory() as folder:
         client = NotebookClient(fresh, timeout=SECONDS, record_timing=False, kernel_name="python3",
                                 resources={"metadata": {"path": folder}})
+        manager = client.create_kernel_manager()
+        manager.transport, manager.ip = "ipc", f"{folder}/kernel"  # sockets in the folder, no port
         client.execute(env=_clean(folder))
     for cell in code(fresh):
-        cell.outputs = [output for output in cell.outputs if not _empty(output)]
+        cell.outputs = _tidied(cell.outputs)
     fresh.metadata = nbformat.from_dict({
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
@@ -61,13 +64,22 @@ def _bare(cell: NotebookNode) -> NotebookNode:
 
 
 def _clean(folder: str) -> dict[str, str]:
-    """An environment without the user's own profile of IPython."""
-    return os.environ | {"IPYTHONDIR": f"{folder}/.ipython"}
+    """An environment without the user's own profile of IPython and flags of XLA."""
+    kept = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
+    return kept | {"IPYTHONDIR": f"{folder}/.ipython"}
 
 
-def _empty(output: NotebookNode) -> bool:
-    """Whether it is what a progress bar leaves."""
-    return output.output_type == "display_data" and dict(output.data) == {"text/plain": ""}
+def _tidied(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Without what progress bars leave; what was printed in one piece, however it came."""
+    kept: list[NotebookNode] = []
+    for output in outputs:
+        if output.output_type == "display_data" and dict(output.data) == {"text/plain": ""}:
+            continue
+        if output.output_type == "stream" and kept and kept[-1].get("name") == output.name:
+            kept[-1].text += output.text
+        else:
+            kept.append(output)
+    return kept
 
 
 def code(notebook: NotebookNode) -> Iterator[NotebookNode]:
@@ -96,11 +108,11 @@ def _wrong(output: NotebookNode) -> Iterator[str]:
         yield f"{output.ename}: {output.evalue}"
     elif output.output_type == "stream" and output.name == "stderr":
         yield f"standard error: {output.text[:200]}"
-    texts = [output.text] if output.output_type == "stream" else list(output.get("data", {}).values())
-    if max((len(text) for text in texts), default=0) > MOST_BYTES:
-        yield f"an output of more than {MOST_BYTES} bytes"
-    plain = output.text if output.output_type == "stream" else output.get("data", {}).get("text/plain", "")
-    if plain.count("\n") > MOST_LINES:
+    for kind, text in output.get("data", {}).items():
+        if len(base64.b64decode(text) if kind == "image/png" else text) > MOST_BYTES:
+            yield f"{kind} of more than {MOST_BYTES} bytes"
+    shown = {"text/plain": output.text} if output.output_type == "stream" else output.get("data", {})
+    if list(shown) == ["text/plain"] and shown["text/plain"].count("\n") > MOST_LINES:
         yield f"more than {MOST_LINES} lines of text"
 
 

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any, Protocol
 
 from paritylab import notebooks
+from paritylab.interrupts import Interrupts
 
 PATIENCE = 2.0
 BETWEEN = 0.25
@@ -23,22 +24,30 @@ class _Shown(Protocol):
 class Bar:
     """Runs done, solved, model-steps per second and time left; silent in a script whose standard error is no terminal.
 
-    Use as a context manager; ``show`` may be called as often as one likes.
+    Use as a context manager; ``show`` may be called as often as one likes. Meanwhile an interruption of a notebook's
+    cell that a library loses comes again, as it does for commands.
     """
 
     def __init__(self, title: str, total: int, wanted: bool | None = None) -> None:
         cell = notebooks.shell() is not None
         self._start = time.perf_counter()
+        self._interrupts = Interrupts() if cell else None
         self._shown: _Shown | None = None
         if wanted if wanted is not None else cell or sys.stderr.isatty():
             self._shown = _Cell(title, total) if cell else _Terminal(title, total)
 
     def __enter__(self) -> Bar:
+        if self._interrupts is not None:
+            self._interrupts.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._interrupts is not None:
+            self._interrupts.__exit__()
         if self._shown is not None:
             self._shown.close()
+        if self._interrupts is not None and self._interrupts.came and kind is not None and issubclass(kind, Exception):
+            raise KeyboardInterrupt  # which a library had made another error of
 
     def announce(self, text: str) -> None:
         """A line before the work begins."""

@@ -51,7 +51,8 @@ def check_place() -> None:
 
 def check_files() -> None:
     """What the checkout has, the installation has, byte by byte."""
-    sources = {ROOT / "src" / "paritylab": PACKAGE, ROOT / "docs": PACKAGE / "docs"}
+    sources = {ROOT / "src" / "paritylab": PACKAGE, ROOT / "docs": PACKAGE / "docs",
+               ROOT / "examples" / "notebooks": PACKAGE / "docs" / "notebooks"}
     pairs = [(path, there / path.relative_to(here)) for here, there in sources.items() for path in here.rglob("*")
              if path.is_file() and "__pycache__" not in path.parts]
     for here, there in pairs:

@@ -111,6 +111,24 @@ POSED: dict[str, Case] = {
     "team: many tasks": (pl.Setup(PROBLEMS["many tasks"], pl.Learner(pl.MLP(20), batch=16)), {"tiles": 1}),
     "polynet: pairs": (pl.Setup(PROBLEMS["pairs"], pl.Learner(pl.PolyNet(2), optimiser=pl.SGD(0.05), batch=6)), {}),
 }
+DEEP: dict[str, Case] = {
+    "deep: 30-32-32": (case(pl.MLP((32, 32)), 30, 32), {}),
+    "deep: a team of one": (case(pl.MLP((20, 9), "gelu"), 33, 20, "logistic"), {"team": 1, "warps": 2}),
+    "deep: four layers, everything": (case(pl.MLP((17, 40, 5, 16), "zigzag:2"), 9, 32, "square",
+                                           **{**EVERYTHING, "rates": (2, 0.5, 1, 3, 0.5)}), {}),
+    "deep: no biases, batch 70": (case(pl.MLP((16, 33, 8), bias=False), 64, 70, "square",
+                                       **{**EVERYTHING, "rates": (2, 0.5, 1, 3)}), {}),
+    "deep: a frozen layer": (case(pl.MLP((10, 10), "clipped-relu"), 1, 5, "l1", **{**FROZEN, "rates": (1, 0, 2)}), {}),
+    "deep: adam": (case(pl.MLP((12, 20), "gelu"), 31, 32, "logistic", by=pl.Adam, lr=0.003, eps=1e-4), {}),
+    "deep: clipped, everything": (case(pl.MLP((10, 12, 7), "gelu"), 20, 40, "square", clip=0.3,
+                                       **{**EVERYTHING, "rates": (2, 0.5, 1, 3)}), {}),
+    "deep: rmsprop without eps": (case(pl.MLP((5, 7), "gelu"), 9, 16, "square", by=pl.RMSProp, lr=0.001, eps=0.0,
+                                       momentum=0.9), {}),
+    "deep: sample in passes": (case(pl.MLP((10, 10)), 20, 32, momentum=0.5, flips=0.3, data={"sample": 70}), {}),
+    "deep: two tiles, a team of one": (case(pl.MLP((32, 20)), 30, 32, "logistic"), {"tiles": 2, "team": 1}),
+    "deep: two tiles": (case(pl.MLP((33, 30), "gelu"), 30, 40, momentum=0.5), {"tiles": 2}),
+    "deep: width 100": (case(pl.MLP((100, 60)), 30, 32), {}),
+}
 CASES: dict[str, Case] = {
     "lane: one input": (case(pl.MLP(1), 1, 1), {}),
     "lane: 31 inputs, batch 1": (case(pl.MLP(10), 31, 1), {}),
@@ -143,6 +161,7 @@ CASES: dict[str, Case] = {
     **OPTIMISED,
     **FINITE,
     **POSED,
+    **DEEP,
     "team: three, 64 inputs": (case(pl.MLP(40, "infinite-zigzag:2"), 64, 32, "hinge:0.3"), {"tiles": 1}),
     "team: two, width 100": (case(pl.MLP(100), 30, 32), {}),
     "team: more warps than have room": (case(pl.MLP(520), 5, 16), {}),

@@ -13,9 +13,9 @@ from types import ModuleType
 from typing import Any
 
 from paritylab import __version__
-from paritylab.cli.interrupts import Interrupts
 from paritylab.cli.parser import Parser
 from paritylab.errors import InvalidInput
+from paritylab.interrupts import Interrupts
 
 GROUPS = {
     "measure and look": ("measure", "versus", "curves", "networks", "inside", "zoo", "compare", "results", "figure", "status"),

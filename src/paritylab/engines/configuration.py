@@ -121,6 +121,11 @@ class Configuration:
         )
 
     @property
+    def sizes(self) -> list[int]:
+        """Inputs, units of each layer from the inputs up, and the output where it is a layer of its own."""
+        return [self.n, *self.below, self.width] + [1] * (self.family == "mlp")
+
+    @property
     def plain(self) -> bool:
         """Whether the sums of a batch move the weights as they are."""
         return self.rule == "sgd" and not self.clip

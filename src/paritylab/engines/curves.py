@@ -21,7 +21,7 @@ from paritylab.engines.work import Job, Queue
 from paritylab.errors import InvalidInput, require
 from paritylab.functions.fingerprints import moment
 from paritylab.memory import Part, require_room
-from paritylab.notebooks import facts, table
+from paritylab.notebooks import table
 from paritylab.progress import Bar
 from paritylab.setups.losses import LossLike
 from paritylab.setups.setup import Setup
@@ -35,7 +35,7 @@ POINT_BYTES = 64
 """What the number of a point takes."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Curves:
     """What each run does after ``steps`` (points,) updates; the other arrays have leading axes (runs, points).
 
@@ -68,20 +68,21 @@ class Curves:
             raise InvalidInput("these curves have no training sample; ask with train=True, for a finite sample")
         return self._first(self.train_accuracy, threshold)
 
-    def _repr_html_(self) -> str:
-        """For notebooks: what there is, and the accuracies of the runs at a few points."""
+    def __repr__(self) -> str:
         runs, points = self.accuracy.shape
-        if runs * points == 0:
-            return facts({"Curves": f"{runs} runs, {points} points"})
-        some = np.unique(np.linspace(0, points - 1, min(points, SHOWN)).round().astype(int))
-        head = ["step", "accuracy", "lowest", "highest", "loss"]
-        rows = [(int(self.steps[i]), *(float(statistic(self.accuracy[:, i])) for statistic in (np.median, np.min, np.max)),
-                 float(np.median(self.loss[:, i]))) for i in some]
-        reached = self.first()
         more = [name for name in ("train_accuracy", "weights", "task_accuracy", "checkpoint")
                 if getattr(self, name) is not None] + sorted(self.metrics or ())
-        said = f"Curves of {runs} runs at {points} points, medians over runs; {np.sum(reached >= 0)} reach accuracy 1"
-        return table(head, rows, said + (f"; also {', '.join(more)}" if more else ""))
+        also = f", with {', '.join(more)}" if more else ""
+        return f"<Curves of {runs} runs at {points} points, {np.sum(self.first() >= 0)} of them reach accuracy 1{also}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: accuracies and losses at a few points, medians over runs."""
+        points = self.accuracy.shape[1]
+        some = np.unique(np.linspace(0, points - 1, min(points, SHOWN)).round().astype(int))
+        head = ["step", "median accuracy", "lowest", "highest", "median loss"]
+        rows = [(int(self.steps[i]), *(float(found(self.accuracy[:, i])) for found in (np.median, np.min, np.max)),
+                 float(np.median(self.loss[:, i]))) for i in some]
+        return table(head, rows, repr(self)[1:-1])
 
     def _first(self, accuracy: np.ndarray, threshold: float) -> np.ndarray:
         reached = accuracy >= threshold

@@ -121,7 +121,7 @@ class Entry(Result):
         return f"{self.q:g} % {value} [{self.interval[0]:g}, {self.interval[1]:g}], {solved}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Race:
     """What is known of every Setup, in the order in which they were given."""
 
@@ -133,8 +133,11 @@ class Race:
         """The smallest percentile (the first of equals); its interval, too, is that of complete runs."""
         return self.rates[leader(self.rates)]
 
+    def __repr__(self) -> str:
+        return f"<Race of {len(self.rates)} Setups, won by {self.best.setup.id}: {self.best}>"
+
     def _repr_html_(self) -> str:
-        """For notebooks: what is known of every Setup, the best one first."""
+        """For notebooks: what is known of every Setup, and which was the fastest."""
         from paritylab.running.shown import race_html
 
         return race_html(self)

@@ -10,7 +10,7 @@ from paritylab import notebooks
 from paritylab.aliases import Interval
 from paritylab.setups import parameters
 from paritylab.setups.setup import Setup
-from paritylab.setups.words import setups_in_words
+from paritylab.setups.words import part_in_words, setups_in_words
 
 if TYPE_CHECKING:
     from paritylab.running.races import Race
@@ -73,7 +73,14 @@ def _left_out(count: int) -> str:
 
 def _differences(setups: list[Setup]) -> tuple[list[str], list[list[Any]]]:
     """The names of the parameters in which Setups differ, and their values for each."""
-    rows = [parameters.flattened(json.loads(setup.to_json())) for setup in setups]
+    documents = [json.loads(setup.to_json()) for setup in setups]
+    rows = [parameters.flattened(document) for document in documents]
+    for part in ("network", "optimiser"):
+        parts = [document["learner"][part] for document in documents]
+        if len({each["type"] for each in parts}) > 1:  # they have few fields in common: each in words
+            rows = [{name: value for name, value in row.items() if parameters.OWNER.get(name) != part
+                     and not name.startswith(f"{part}_")} | {part: part_in_words(each)}
+                    for row, each in zip(rows, parts, strict=True)]
     names = parameters.ordered(dict.fromkeys(name for row in rows for name in row))
     names = [name for name in names if name != "support" and len({row.get(name) for row in rows}) > 1]
     return names, [[row.get(name) for name in names] for row in rows]

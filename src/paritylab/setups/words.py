@@ -109,6 +109,15 @@ class Shown:
                       "protocol": _protocol([text["protocol"]]), "id": self.id})
 
 
+def part_in_words(part: dict[str, Any]) -> str:
+    """A part of a Setup's JSON, its type first.
+
+    >>> part_in_words({"type": "mlp", "width": 10, "activation": "relu", "output_bias": True})
+    'mlp: activation relu, width 10'
+    """
+    return _part([part])
+
+
 def _problem(texts: Sequence[dict[str, Any]]) -> str:
     return _part([_without(text["problem"], "support") for text in texts])
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from paritylab import palette
 from paritylab.claims.library import papers
-from paritylab.site import content, documents, formulas, pages, reference
+from paritylab.site import content, documents, formulas, notebooks, pages, reference
 from paritylab.site.content import Card
 from paritylab.storage.files import write_atomically
 
@@ -122,12 +122,15 @@ def _sources(site: Site, cards: list[Card]) -> None:
 
 
 def _documents(site: Site, cards: list[Card]) -> None:
-    found = documents.documents({card.id: card.href for card in cards})
+    claims = {card.id: card.href for card in cards}
+    order = list(documents.PARTS.values())
+    found = sorted([*documents.documents(claims), *notebooks.pages(claims)], key=lambda each: order.index(each.part))
     for document in found:
         site.page(f"docs/{document.name}.html", "document", document.title, document=document, documents=found)
         for image in document.images:
             if (path := documents.directory() / image).is_file():
                 site.files[f"docs/{image}"] = path.read_bytes()
+        site.files |= {f"docs/{path}": data for path, data in document.files.items()}
     site.page(f"docs/{documents.API}.html", "reference", "API reference", sections=reference.sections(),
               documents=found)
     site.page("docs/index.html", "documents", "Documentation", documents=found)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from paritylab.site.formulas import mathml
 
-PARTS = {"": "Tutorial", "how-to": "How to", "reference": "Reference", "explanation": "Explanation"}
-"""The folders of ``docs/``, by purpose."""
+PARTS = {"": "Tutorial", "notebooks": "Notebooks", "how-to": "How to", "reference": "Reference",
+         "explanation": "Explanation"}
+"""The folders of ``docs/``, and that of the notebooks, by purpose."""
 API = "reference/api"
 """The page that the site makes by itself, with more to it than Markdown has."""
 
@@ -22,7 +23,7 @@ _PACKAGE = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Document:
-    """One page of ``docs/``."""
+    """One page of ``docs/``, or a notebook."""
 
     name: str
     """Its path without the suffix, such as ``theory/alignment``."""
@@ -35,6 +36,8 @@ class Document:
     """HTML without the first heading."""
     images: tuple[str, ...]
     """Paths of images under ``docs/``."""
+    files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    """What else belongs to it, by paths under ``docs/``."""
 
 
 def directory() -> Path:
@@ -49,7 +52,7 @@ def documents(claims: Mapping[str, str]) -> list[Document]:
     names = [path.relative_to(root).with_suffix("").as_posix() for path in root.rglob("*.md")]
     folders = list(PARTS)
     order = sorted(names, key=lambda name: (folders.index(_folder(name)), name))
-    return [_read(root, name, claims) for name in order if name != API]
+    return [made(name, (root / f"{name}.md").read_text(encoding="utf-8"), claims) for name in order if name != API]
 
 
 def _folder(name: str) -> str:
@@ -60,18 +63,22 @@ def _folder(name: str) -> str:
     return name.partition("/")[0] if "/" in name else ""
 
 
-def _read(root: Path, name: str, claims: Mapping[str, str]) -> Document:
-    text = re.sub(r"^<!--.*?-->\n", "", (root / f"{name}.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+def made(
+    name: str, text: str, claims: Mapping[str, str], *, before: str = "", files: Mapping[str, bytes] | None = None,
+    shown: Sequence[str] = (),
+) -> Document:
+    """A page from its Markdown; ``before`` is HTML above it, ``shown`` what fences of the language ``shown`` number."""
+    text = re.sub(r"^<!--.*?-->\n", "", text, flags=re.MULTILINE)
     up = "../" * (1 + name.count("/"))
     images: list[str] = []
-    parser = _parser({claim: up + page for claim, page in claims.items()}, name, images)
+    parser = _parser({claim: up + page for claim, page in claims.items()}, name, images, shown)
     tokens = parser.parse(text)
     title = name
     if tokens and tokens[0].type == "heading_open":
         title, tokens = tokens[1].content, tokens[3:]
     lead = next((tokens[i + 1].content for i, token in enumerate(tokens) if token.type == "paragraph_open"), "")
     body = _together(parser.renderer.render(tokens, parser.options, {}))
-    return Document(name, title, _shorten(lead), PARTS[_folder(name)], body, tuple(images))
+    return Document(name, title, _shorten(lead), PARTS[_folder(name)], before + body, tuple(images), files or {})
 
 
 def _shorten(text: str, most: int = 200) -> str:
@@ -93,7 +100,7 @@ def _together(body: str) -> str:
     return re.sub(rf"\({formula}[).,;:?!-]*|{formula}[).,;:?!-]+", r'<span class="together">\g<0></span>', body)
 
 
-def _parser(claims: Mapping[str, str], name: str, images: list[str]) -> Any:
+def _parser(claims: Mapping[str, str], name: str, images: list[str], shown: Sequence[str]) -> Any:
     from markdown_it import MarkdownIt
     from mdit_py_plugins.anchors import anchors_plugin
     from mdit_py_plugins.dollarmath import dollarmath_plugin
@@ -130,7 +137,9 @@ def _parser(claims: Mapping[str, str], name: str, images: list[str]) -> Any:
     def link(self: Any, tokens: Any, i: int, options: Any, env: Any) -> str:
         href = str(tokens[i].attrGet("href"))
         if "://" not in href:
-            tokens[i].attrSet("href", re.sub(r"\.md(?=$|#)", ".html", href))
+            moved = re.sub(r"^(\.\./)+examples/(?=notebooks/)", "../" * name.count("/"), href)
+            moved = re.sub(r"^(\.\./)+docs/", "../" * name.count("/"), moved)
+            tokens[i].attrSet("href", re.sub(r"\.(md|ipynb)(?=$|#)", ".html", moved))
         return self.renderToken(tokens, i, options, env)
 
     def image(self: Any, tokens: Any, i: int, options: Any, env: Any) -> str:
@@ -139,6 +148,10 @@ def _parser(claims: Mapping[str, str], name: str, images: list[str]) -> Any:
         tokens[i].attrSet("alt", tokens[i].content)
         return self.renderToken(tokens, i, options, env)
 
+    def fence(self: Any, tokens: Any, i: int, options: Any, env: Any) -> str:
+        return shown[int(tokens[i].content)] if tokens[i].info == "shown" else self.fence(tokens, i, options, env)
+
+    parser.add_render_rule("fence", fence)
     parser.add_render_rule("link_open", link)
     parser.add_render_rule("image", image)
     return parser

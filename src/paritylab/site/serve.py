@@ -38,7 +38,7 @@ The page "Play" compiles WebAssembly, in workers whose source it holds itself.""
 TYPES = {
     ".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
     ".json": "application/json", ".svg": "image/svg+xml", ".png": "image/png", ".csv": "text/csv; charset=utf-8",
-    ".txt": "text/plain; charset=utf-8",
+    ".txt": "text/plain; charset=utf-8", ".ipynb": "application/x-ipynb+json",
 }
 
 _OURS = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d+)?", re.IGNORECASE)

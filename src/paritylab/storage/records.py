@@ -69,9 +69,11 @@ class Records:
 
     def _repr_html_(self) -> str:
         """For notebooks: how many ended how, and the first of them."""
-        counts = [f"{count} {name}" for name, count in zip(STATUSES, np.bincount(self.status, minlength=3), strict=True)]
+        ended = np.bincount(self.status, minlength=len(STATUSES))
+        counts = [f"{count} {name}" for name, count in zip(STATUSES, ended, strict=True)]
         some = zip(*(getattr(self, name)[:SHOWN].tolist() for name in COLUMNS), strict=True)
-        rows = [(run, STATUSES[status], t_c if status == SOLVED else None, *rest) for run, status, t_c, *rest in some]
+        rows: list[tuple[object, ...]] = [
+            (run, STATUSES[status], t_c if status == SOLVED else None, *rest) for run, status, t_c, *rest in some]
         if len(self) > SHOWN:
             rows.append(("…",) * len(COLUMNS))
         return table(COLUMNS, rows, f"{len(self)} Records: {', '.join(counts)}")

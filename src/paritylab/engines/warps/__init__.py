@@ -19,7 +19,6 @@ from paritylab.engines.warps.pool import WarpsPool as WarpsPool
 from paritylab.engines.warps.tracer import WarpsTracer
 from paritylab.engines.work import Queue
 from paritylab.memory import Part
-from paritylab.setups.networks import MLP
 from paritylab.setups.setup import Setup
 
 __all__ = ["WarpsEngine", "WarpsPool", "absence", "available", "label", "refusal"]
@@ -54,8 +53,6 @@ def refusal(setup: Setup) -> str | None:
     if why := lanes.refusal(setup):
         return why
     network, n = setup.learner.network, setup.problem.n
-    if isinstance(network, MLP) and len(network.widths) > 1:
-        return "it has no MLPs with more than one hidden layer"
     if n > MOST_INPUTS:
         return f"it has at most {MOST_INPUTS} inputs, not {n}"
     configuration = Configuration.of(setup.program)

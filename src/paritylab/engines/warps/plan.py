@@ -1,8 +1,9 @@
-"""From a program to a kernel: which of the two, its constants, and what it takes of the chip."""
+"""From a program to a kernel: which of the three, its constants, and what it takes of the chip."""
 
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import os
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ import numpy as np
 
 from paritylab.engines import starts
 from paritylab.engines.configuration import Configuration
-from paritylab.engines.warps import problems
+from paritylab.engines.warps import deep, problems
 from paritylab.setups import inits, schedules
 from paritylab.setups.inits import Init
 from paritylab.setups.setup import Setup
@@ -25,6 +26,7 @@ SOURCES = {
     "start": ("base", "threefry", "start"),
     "threads": (*COMMON, "threads"),
     "tiles": (*COMMON, "fragments", "tiles", "teams"),
+    "deep": (*COMMON, "fragments", "pieces", "deep", "teams"),
 }
 MOST_INPUTS = 256
 SMALL_BATCH = 16  # below, tensor cores would multiply mostly zeros
@@ -136,8 +138,8 @@ def plan(
     """The plan for a program on a chip; with a ``trace`` runs are not judged.
 
     MLPs and neurons may be put on the other ``kernel``. ``tuning`` may set ``warps`` (of a block), ``blocks`` (at
-    least so many on a processor), ``samples`` (at once, of ``threads``) and ``tiles`` (of sixteen units for a warp of
-    ``tiles``).
+    least so many on a processor), ``samples`` (at once, of ``threads``), ``tiles`` (of sixteen units for a warp of
+    ``tiles`` and ``deep``) and ``team`` (warps for a network of ``deep``).
     """
     kernel = kernel or kernel_of(configuration, chip)
     assert kernel is not None, "refusal() says so"
@@ -149,6 +151,13 @@ def plan(
         warps = tuning.get("warps", 1 if column > 2**13 else 4)
         constants |= {"SAMPLES": samples, "WARPS": warps, "MIN_BLOCKS": tuning.get("blocks", 1)}
         return Plan(kernel, constants, start, 32 * warps, 32 * warps, column * warps)
+    if kernel == "deep":
+        tiles = tuning.get("tiles", 1)
+        team = tuning.get("team", deep.warps_of_a_team(configuration, tiles))
+        warps, size = tuning.get("warps", team), deep.team_bytes(configuration, memories(configuration), tiles)
+        blocks = tuning.get("blocks", deep.blocks_of_a_processor(warps // team * size, warps, chip.shared))
+        constants |= {"TEAM": team, "WARPS": warps, "MIN_BLOCKS": blocks, "TEAM_BYTES": size, "DEEP_TILES": tiles}
+        return Plan(kernel, constants, start, 32 * warps, warps // team, warps // team * size)
     tiles = tuning.get("tiles", tiles_of_a_warp(configuration))
     team = -(-configuration.width // (16 * tiles))
     warps = tuning.get("warps", 4) if team == 1 else team
@@ -177,7 +186,8 @@ def _constants(program: Setup, configuration: Configuration, trace: Trace | None
         "SCHEDULED": configuration.schedule is not None,
         "SCHEDULE_BLOCK": schedules.BLOCK,
         "RATE_HIDDEN": configuration.rates[0],
-        "RATE_OUTPUT": configuration.rates[1],
+        "RATE_OUTPUT": configuration.rates[-1],
+        "layer_rates": tuple(configuration.rates),
         "DECAYS": configuration.decay_coupled != 0 or configuration.decay_plain != 0,
         "DECAY_COUPLED": configuration.decay_coupled,
         "DECAY_PLAIN": configuration.decay_plain,
@@ -237,7 +247,8 @@ def memories(configuration: Configuration) -> int:
 
 def _shape(configuration: Configuration) -> dict[str, Any]:
     names = {name.upper(): getattr(configuration, name) for name in ("n", "width", "bias")}
-    return {"FAMILY": configuration.family.upper(), "MEMORIES": memories(configuration)} | names
+    family = {"FAMILY": configuration.family.upper(), "MEMORIES": memories(configuration)}
+    return family | names | {"sizes": tuple(map(float, configuration.sizes))}
 
 
 def start_law(law: Init) -> str | None:
@@ -247,18 +258,19 @@ def start_law(law: Init) -> str | None:
 
 
 def _start(law: Init, configuration: Configuration) -> dict[str, Any]:
-    n, width = configuration.n, configuration.width
+    scales = [law.scale(fan_in, fan_out) for fan_in, fan_out in itertools.pairwise(configuration.sizes)]
     return _shape(configuration) | {
         "START_LAW": start_law(law) or "DRAWS_NOTHING",
         "START_FIXED": law.fixed is not None,
         "START_KEY": f"{law.fixed or 0}u",
-        "SCALE_HIDDEN": float(np.float32(law.scale(n, width))),
-        "SCALE_OUTPUT": float(np.float32(law.scale(width, 1))),
+        "scales": tuple(float(np.float32(scale)) for scale in scales),
     }
 
 
 def kernel_of(configuration: Configuration, chip: Chip = H200) -> str | None:
-    """Which kernel trains this, ``tiles`` or ``threads``; None where it does not fit on the chip."""
+    """Which kernel trains this, ``deep``, ``tiles`` or ``threads``; None where it does not fit on the chip."""
+    if configuration.below:
+        return "deep" if deep.fits(configuration, memories(configuration), chip.shared) else None
     column = column_bytes(configuration, samples_at_once(configuration))
     fits = configuration.width <= MOST_SUMS and column <= chip.shared
     small = configuration.batch < SMALL_BATCH and configuration.plain and not in_passes(configuration)
@@ -268,8 +280,7 @@ def kernel_of(configuration: Configuration, chip: Chip = H200) -> str | None:
 
 
 def param_count(configuration: Configuration) -> int:
-    n, width, bias, mlp = configuration.n, configuration.width, int(configuration.bias), configuration.family == "mlp"
-    return (n + bias) * width + (width + bias) * mlp
+    return sum((fan_in + configuration.bias) * fan_out for fan_in, fan_out in itertools.pairwise(configuration.sizes))
 
 
 def samples_at_once(configuration: Configuration) -> int:

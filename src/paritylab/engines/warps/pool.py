@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -174,14 +175,10 @@ class WarpsPool:
 
     def _params(self, rows: np.ndarray) -> Any:
         """Rows of params in the network's own structure."""
-        n, width = self._configuration.n, self._configuration.width
-        shapes: list[dict[str, tuple[int, ...]]] = [{"w": (n, width), "b": (width,)}]
-        if self._configuration.family == "mlp":
-            shapes.append({"w": (width, 1), "b": (1,)})
         layers, at = [], 0
-        for layer in shapes:
+        for fan_in, fan_out in pairwise(self._configuration.sizes):
             layers.append({})
-            for name, shape in layer.items():
+            for name, shape in (("w", (fan_in, fan_out)), ("b", (fan_out,))):
                 if name == "w" or self._configuration.bias:
                     size = int(np.prod(shape))
                     layers[-1][name] = rows[:, at : at + size].reshape(-1, *shape)

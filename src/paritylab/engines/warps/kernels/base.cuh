@@ -3,7 +3,7 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 #define DEVICE static __device__ __forceinline__
 #ifdef __CUDACC__
-#define DYNAMIC_SHARED(name) extern __shared__ float name[]
+#define DYNAMIC_SHARED(name) extern __shared__ __align__(16) float name[]
 #endif
 
 constexpr u32 ALL = 0xffffffffu;  // the lanes of a warp
@@ -11,10 +11,17 @@ constexpr int WORDS = (N + 31) / 32;
 constexpr int ACTIVE = -1, SOLVED = 0, CENSORED = 1, DIVERGED = 2;
 constexpr bool SHALLOW = FAMILY != MLP;  // no second layer
 
-// Where the params of a row lie: w[input][unit], then b, u and c as far as there are any.
+// Layer by layer, w[input][unit], then b if there are biases.
+DEVICE constexpr int params_below(int layer) {
+    int count = 0;
+    for (int l = 0; l < layer; ++l) count += ((int)sizes(l) + BIAS) * (int)sizes(l + 1);
+    return count;
+}
+constexpr int PARAMS = params_below(SIZES - 1);
+
+// With one hidden layer: w, then b, u and c as far as there are any.
 constexpr int AT_B = N * WIDTH, AT_U = AT_B + (BIAS ? WIDTH : 0), AT_C = AT_U + (SHALLOW ? 0 : WIDTH);
 constexpr bool HAS_C = BIAS && !SHALLOW;
-constexpr int PARAMS = AT_C + HAS_C;
 
 // The rows in device memory. `taken` counts those that teams have taken in this launch, `idle` the teams that found none
 // left.

@@ -13,6 +13,7 @@ struct Pace {
     float mean, square;  // 1 / (1 - b1^t) and 1 / (1 - b2^t)
     float scale;
     float share;  // of an example in the mean over the batch
+    float lr;
 };
 
 // The corrections at step t, counted from 0; expm1 is as accurate as its argument.
@@ -20,7 +21,7 @@ DEVICE float correction(int t, float log_of_mean) { return -1.0f / expm1f((float
 
 DEVICE Pace make_pace(float lr, int batch) {
     const float share = VARYING ? 1.0f / (float)batch : 1.0f / BATCH;
-    return {make_update(lr, RATE_HIDDEN), make_update(lr, RATE_OUTPUT), 1.0f, 1.0f, 1.0f, share};
+    return {make_update(lr, RATE_HIDDEN), make_update(lr, RATE_OUTPUT), 1.0f, 1.0f, 1.0f, share, lr};
 }
 
 DEVICE float clipping(float squared) {

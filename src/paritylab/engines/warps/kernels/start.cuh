@@ -22,10 +22,12 @@ DEVICE float weight_from(u32 word) {
 
 DEVICE float initial_param(Key own, int p) {
     const Key key = START_FIXED ? Key{0, (u32)START_KEY} : fold_in(own, INIT);
-    const int layer = p < AT_U ? 0 : 1, part = (p >= AT_B && p < AT_U) || p >= AT_C ? 1 : 0;
-    const int first = p < AT_B ? 0 : p < AT_U ? AT_B : p < AT_C ? AT_U : AT_C;
-    const u32 word = random_bits(fold_in(fold_in(key, layer), part), p - first);
-    return (layer == 0 ? SCALE_HIDDEN : SCALE_OUTPUT) * weight_from(word);
+    int layer = 0;
+    while (p >= params_below(layer + 1)) ++layer;
+    const int number = p - params_below(layer), weights = (int)sizes(layer) * (int)sizes(layer + 1);
+    const bool bias = number >= weights;
+    const u32 word = random_bits(fold_in(fold_in(key, layer), bias), bias ? number - weights : number);
+    return scales(layer) * weight_from(word);
 }
 
 extern "C" __global__ void start(const Table* rows, const u32* entries, int count) {

@@ -40,7 +40,7 @@ DEVICE void outputs(Samples& samples, const Network& net, Key key, u32 sample, c
     samples.y = draw(key, sample, standing, mask, in_turn, drawn);
 #pragma unroll
     for (int block = 0; block < BLOCKS; ++block) samples.x[block] = block < WORDS ? drawn[min(block, WORDS - 1)] : 0;
-    if (BIAS) samples.x[BLOCKS - 1] &= ~(1u << (N % 32));  // the input that is always +1
+    if (INPUTS > N) samples.x[BLOCKS - 1] &= ~(1u << (N % 32));  // the input that is always +1
     samples.f = sum_over_team(forward<M>(net, samples.x, hidden), turn) + net.c;
 }
 
@@ -102,10 +102,10 @@ DEVICE void step(Run& run, Network& net, Memory& memory, const Window& window, P
     finish(gradient, net, pace.share);
     const bool noisy = NOISY && run.noise != 0.0f;
     const Key noise = noisy ? fold_in(fold_in(run.key, NOISE), run.t) : Key{0, 0};
-    if (!PLAIN && noisy) add_noise(gradient, noise, run.noise, run.noise);
-    if (CLIPS) pace.scale = clipping(sum_over_warp(sum_over_team(squared_norm(gradient), turn)));
+    if (noisy) add_noise_before(net, gradient, noise, run.noise);
+    if (CLIPS) pace.scale = clipping(sum_over_warp(sum_over_team(squared_norm(net, gradient), turn)));
     move_network(net, memory, gradient, pace);
-    if (PLAIN && noisy) add_noise(net, noise, -pace.hidden.rate * run.noise, -pace.output.rate * run.noise);
+    if (noisy) add_noise_after(net, noise, run.noise, pace);
     next_place(at);
     ++run.t;
 }
@@ -164,6 +164,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const
         Memory memory;
         Window window;
         load_run(run, table, launch.order[place]);
+        settle(net, memory);
         float* params = table.params + (size_t)run.row * PARAMS;
         float* kept = table.memory + (size_t)run.row * (MEMORIES * PARAMS);
         load_network(net, params);

@@ -254,6 +254,8 @@ struct Memory {
 };
 constexpr int LAST = MEMORIES > 1 ? 1 : 0;  // the second number, or the first where there is none
 
+DEVICE void settle(Network&, Memory&) {}  // all of it is in registers
+
 // Moves the weights of one tile of inputs; the factor u of each unit must still be the old one.
 DEVICE void move_weights(Network& net, Memory& memory, int tile, int block, int m, const float (&gradient)[4],
                          const Pace& pace) {
@@ -362,7 +364,7 @@ DEVICE void finish(Gradient& gradient, const Network& net, float share) {
 }
 
 // A lane's share of the gradient's squared norm, frozen layers left out.
-DEVICE float squared_norm(const Gradient& gradient) {
+DEVICE float squared_norm(const Network&, const Gradient& gradient) {
     float sum = 0.0f;
 #pragma unroll
     for (int tile = 0; tile < TILES; ++tile) {
@@ -423,4 +425,12 @@ DEVICE void add_noise(Some& net, Key root, float hidden, float output) {
         }
     }
     if (HAS_C) net.c = fmaf(output, random_normal(c, 0), net.c);
+}
+
+// Noise goes to the gradient, or where the gradient moves the weights as it comes, to them.
+DEVICE void add_noise_before(const Network&, Gradient& gradient, Key root, float size) {
+    if (!PLAIN) add_noise(gradient, root, size, size);
+}
+DEVICE void add_noise_after(Network& net, Key root, float size, const Pace& pace) {
+    if (PLAIN) add_noise(net, root, -pace.hidden.rate * size, -pace.output.rate * size);
 }

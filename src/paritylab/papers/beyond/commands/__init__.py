@@ -1,0 +1,1 @@
+"""The commands that these studies add to ``paritylab``."""
