@@ -54,6 +54,7 @@ static_assert(4 * FLOATS == TEAM_BYTES, "plan.py counts otherwise");
 struct Network {
     float* at;
     float c;
+    u32 ones;  // which teams.cuh sets, for tiles.cuh
 };
 struct Memory {
     Network number[MEMORIES > 0 ? MEMORIES : 1];
