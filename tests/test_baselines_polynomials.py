@@ -67,6 +67,7 @@ def test_what_is_needed_lies_between_a_failure_and_a_success(name):
     assert few.note
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", long_but(FINDERS, "low-degree"))
 def test_intervals_hold_the_coefficient_as_often_as_they_say(name):
     """300 runs of 3 terms: 95 % within 4.5 standard errors of 300 runs, as if terms depended on each other: below 1e-5.

@@ -127,6 +127,7 @@ def test_a_campaign_goes_on_where_it_was(tmp_path, capsys, monkeypatch):
     assert [path.stat().st_mtime_ns == t for path, t in zip(files, written, strict=True)].count(False) == 1
 
 
+@pytest.mark.long
 def test_damaged_counts_are_noted_and_made_again(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(campaign, "BLOCK", 500)
     assert main([*SMALL, "--out", str(tmp_path)]) == 0

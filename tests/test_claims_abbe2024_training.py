@@ -137,6 +137,7 @@ def test_curves_that_share_no_part_of_the_axis_have_no_spread() -> None:
     assert predictions.spread(accuracy, x | {(40, 0.1): -3.2}) > 0
 
 
+@pytest.mark.long
 def test_the_threshold_claim_says_where_curves_do_not_overlap(tmp_path: Path) -> None:
     def ends(setup: Any) -> float:
         _, _, sigma = setup.learner.init.spec.partition(":")

@@ -226,6 +226,7 @@ def test_too_shallow_networks_fail_and_deep_enough_ones_do_not(shallow, deep, ou
 # --- theory ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_plateaus_of_gaussian_starts_grow_with_the_block():
     trial = Cor12Amended("quick")
     spread = np.random.default_rng(0).uniform(0.9, 1.1, 50)

@@ -11,6 +11,7 @@ from commands import run
 SMALL = ["compare", "--k", "2", "--runs", "3"]
 
 
+@pytest.mark.long
 def test_a_table_a_figure_and_the_data(capsys, tmp_path):
     learners = "sgd,gaussian-elimination,goldreich-levin,ntk"
     status, out, err = run(capsys, *SMALL, "--n", "8", "10", "--learners", learners, "--out", str(tmp_path))

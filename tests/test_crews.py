@@ -81,6 +81,7 @@ def test_a_worker_that_is_killed_loses_nothing(hands: module.Crew) -> None:
     assert same(helped.records, alone.records)
 
 
+@pytest.mark.long
 def test_workers_record_curves_and_final_params_and_compute(hands: module.Crew, tmp_path: Path) -> None:
     """What is kept beside Records is made by workers too, and is what one process makes."""
 

@@ -145,6 +145,7 @@ def test_modules_that_are_named_outside_are_looked_into_and_forgotten(mine):
         pl.Setup.from_json(setup.to_json())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("processes", long_but(["1", "2"], "2"))
 def test_work_and_merge_take_the_module_with_the_functions(mine, tmp_path, capsys, processes):
     setup = pl.Setup(pl.Parity(6, 2), pl.Learner(pl.MLP(4), loss=mine.loss), pl.Protocol(20, eval_size=64))

@@ -127,6 +127,7 @@ def test_many_networks_are_each_alone_and_keep_their_axes():
     assert frame["network"].to_list() == [0] * 9 + [1] * 9
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("of", ["output", "sign"])
 def test_intervals_of_sampled_coefficients_hold_together(of):
     setup = setup_of(pl.MLP(5))
@@ -186,6 +187,7 @@ def test_influences_are_what_flipping_a_bit_does(name):
     assert output.total == pytest.approx(float(weights @ np.arange(N + 1)), rel=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("of", ["output", "sign"])
 def test_intervals_of_sampled_influences_hold_together(of):
     setup = setup_of(pl.MLP(5))
@@ -240,6 +242,7 @@ def test_normalised_margins_do_not_depend_on_the_scale_of_weights():
         np.testing.assert_allclose(other.normalised(by), one.normalised(by), rtol=1e-5)
 
 
+@pytest.mark.long
 def test_intervals_of_sampled_margins_hold_together():
     """Margins are equal to single precision: other sums of the same numbers round otherwise."""
     setup = setup_of(pl.MLP(5))

@@ -146,6 +146,7 @@ def test_movement_is_from_the_start_of_the_same_run(trained):
     assert np.array_equal(found.leads, found.by_input[:, :3].min(1) > found.by_input[:, 3:].max(1))
 
 
+@pytest.mark.long
 def test_movement_along_curves_and_of_other_networks():
     setup = setup_of(pl.MLP(4))
     curves = pl.curves(setup, steps=20, every=10, runs=range(2), weights=True)
@@ -182,7 +183,8 @@ def full_hessian(setup, params, x, y):
 
 
 @pytest.mark.parametrize(("network", "loss"), [
-    (pl.MLP(4), "square"), (pl.MLP(4), "hinge"), (pl.MLP((3, 4), "tanh"), "logistic"), (pl.PolyNet(3), "square"),
+    (pl.MLP(4), "square"), *(pytest.param(*each, marks=pytest.mark.long) for each in (
+        (pl.MLP(4), "hinge"), (pl.MLP((3, 4), "tanh"), "logistic"), (pl.PolyNet(3), "square"))),
 ])
 def test_sharpness_is_the_largest_eigenvalue_of_the_whole_hessian(network, loss):
     setup = pl.Setup(pl.Parity(6, 2), pl.Learner(network, loss=loss))
@@ -217,6 +219,7 @@ def test_lanczos_finds_eigenvalues_that_are_close_or_negative():
         assert found.value == pytest.approx(eigenvalues.max(), abs=1e-9)
 
 
+@pytest.mark.long
 def test_the_interval_of_a_sampled_sharpness_holds_the_true_one():
     setup = pl.Setup(pl.Parity(8, 2), pl.Learner(pl.MLP(4), loss="square"))
     params = start(setup, seed=2)
@@ -273,6 +276,7 @@ def test_over_random_starts_it_is_the_alignment_of_the_initialisation():
     assert abs(found.mean() - expected) < stats.norm.ppf(1 - FALSE_ALARM / 2) * error
 
 
+@pytest.mark.long
 def test_a_sampled_alignment_is_unbiased_and_its_intervals_hold():
     setup = setup_of(pl.MLP(5), 7, 2)
     params = start(setup, seed=5)

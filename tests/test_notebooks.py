@@ -56,7 +56,7 @@ def test_a_notebook_reads_as_an_article(name, tool):
         assert (tool.FOLDER / link).exists(), link
 
 
-@pytest.mark.parametrize("name", long_but(NAMES, "01-first-measurement"))
+@pytest.mark.parametrize("name", long_but(NAMES))
 def test_a_notebook_runs_from_a_clean_kernel(name, tool):
     notebook = tool.executed(tool.read(tool.FOLDER / f"{name}.ipynb"))
     assert tool.complaints(notebook) == []

@@ -56,6 +56,7 @@ def brute(weights, y, p, bias, slope):
     return total, constant
 
 
+@pytest.mark.long
 @given(
     n=st.integers(4, 7), name=st.sampled_from(list(GIVEN)), unit=st.sampled_from(list(SLOPES)),
     kind=st.sampled_from(["gaussian", "signs", "tenths"]), bias=st.sampled_from([0.0, 0.3, -0.6]),

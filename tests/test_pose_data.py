@@ -24,6 +24,7 @@ LEARNER = pl.Learner(pl.MLP(16), optimiser=pl.SGD(0.2), batch=8)
 DATA = pl.Data(CUBE[CHOSEN], PARITY[CHOSEN], CUBE, PARITY)
 
 
+@pytest.mark.long
 def test_it_is_learned_and_judged_on_all_of_the_evaluation_arrays():
     result = pl.measure(DATA, LEARNER, pl.Protocol(max_steps=3000), runs=4)
     assert result.engine == "jax"

@@ -51,6 +51,7 @@ def by_hand(step, value, lr=0.1, run=0):
     return params
 
 
+@pytest.mark.long
 def test_a_penalty_is_trained():
     made = weights(pl.Learner(pl.Network(make, forward), loss=penalised, optimiser=pl.SGD(0.1)))
     expected = by_hand(5, lambda p, x, y, key: jnp.mean(penalised(forward(p, x), y, p, x)))
@@ -103,6 +104,7 @@ def test_dropout_has_a_stream_of_its_own_and_is_not_evaluated():
     np.testing.assert_array_equal(first, weights(pl.Learner(pl.Network(make, forward), loss=square), [0]).accuracy)
 
 
+@pytest.mark.long
 def test_dropout_is_measured_and_a_network_with_a_name_takes_its_key():
     named = pl.named("dropout v1", pl.Network(make, noisy))
     results = [pl.measure(PROBLEM, pl.Learner(net, loss=square), PROTOCOL, runs=3, engine="jax")

@@ -27,6 +27,7 @@ def flat(f, y):
     return 0 * f + 1.0
 
 
+@pytest.mark.long
 def test_a_rate_falls_on_a_plateau_and_only_there():
     plateau = contrib.reduce_on_plateau(factor=0.5, patience=3, cooldown=0)
     rule = pl.Optax(transformation=optax.chain(optax.sgd(0.05), plateau))

@@ -19,6 +19,7 @@ def protocol(**fields):
     return pl.Protocol(**{"max_steps": 200, "eval_size": 256, "until_loss": 0.3, **fields})
 
 
+@pytest.mark.long
 def test_a_run_ends_at_the_first_check_with_a_training_loss_below():
     result = pl.measure(PROBLEM, LEARNER, protocol(), runs=6)
     assert result.engine == "jax"

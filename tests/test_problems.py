@@ -194,6 +194,7 @@ def test_the_sign_of_zero_is_plus_one_and_labels_are_scaled():
     assert problem.labels(packed, problem.mask).tolist() == [3.0, 3.0, -3.0]
 
 
+@pytest.mark.long
 def test_tasks_are_drawn_by_weight_and_evaluated_in_turn():
     """Frequencies within 5 standard errors (false alarms 4e-6)."""
     problem, count = pl.multitask(30, tasks=35, k=2, alpha=1.0, seed=2), 2**16
@@ -273,6 +274,7 @@ def test_a_composed_parity_trains_as_a_parity():
         np.testing.assert_array_equal(getattr(parity, name), getattr(composed, name))
 
 
+@pytest.mark.long
 def test_a_run_is_solved_when_its_judged_tasks_are():
     every = pl.multitask(8, tasks=3, k=2, overlap="disjoint")
     first = replace(every, target=replace(every.target, solved=(0,)))

@@ -42,6 +42,7 @@ def writer(root: Path, *arguments: int) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": path})
 
 
+@pytest.mark.long
 def test_a_killed_writer_loses_no_block_that_was_acknowledged(tmp_path):
     delays = random.Random(0)
     for attempt in range(4):

@@ -236,6 +236,7 @@ def test_records_of_an_engine_that_is_not_here_are_compared_by_law():
     assert compared(lot, slow, again).p_value < 1e-6
 
 
+@pytest.mark.long
 def test_a_sample_is_of_the_share_that_was_asked_for(tmp_path):
     """60 Setups of 50 records, a tenth: 300 expected, and 160 to 440 is eight standard deviations of a binomial."""
     store = pl.Store(tmp_path)

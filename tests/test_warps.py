@@ -92,7 +92,7 @@ TUNING = {kind: {"tiles": 1} if kind.startswith("team") else {} for kind in WHOL
 
 
 @built
-@pytest.mark.parametrize("kind", WHOLE)
+@pytest.mark.parametrize("kind", long_but(WHOLE, "lane, staged", "warp, tasks", "deep"))
 @pytest.mark.parametrize("strict", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_records_are_those_of_lanes(kind, strict, emulator):
     """Rounding differs, so that a run can be solved at another check; here no more than one in eight may."""
@@ -112,7 +112,7 @@ def test_records_are_those_of_lanes(kind, strict, emulator):
     assert np.median(np.abs(got.loss - want.loss)) < 1e-4
 
 
-@pytest.mark.parametrize("kind", WHOLE)
+@pytest.mark.parametrize("kind", long_but(WHOLE, "lane, momentum", "warp, leaky", "deep"))
 @pytest.mark.parametrize("more", [{}, pytest.param({"threshold": 0.4, "consecutive": 3}, marks=pytest.mark.long)])
 def test_records_do_not_depend_on_company_or_interruptions(kind, more, emulator, monkeypatch):
     protocols = [replace(PROTOCOL, max_steps=most, **more) for most in (60, 150)]
@@ -165,7 +165,7 @@ TRACED = {
 }
 
 
-@pytest.mark.parametrize("name", TRACED)
+@pytest.mark.parametrize("name", long_but(TRACED, "warp: sample of a law"))
 def test_curves_are_those_of_jax(name, emulator, monkeypatch):
     monkeypatch.setattr(devices, "current", lambda: emulator)
     setup = replace(TRACED[name], protocol=replace(TRACED[name].protocol, eval_size=130))

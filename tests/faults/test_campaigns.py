@@ -12,10 +12,9 @@ from faults.bench import Bench, Outcome
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scenario", [
-    pytest.param(campaigns.kill_campaign, marks=pytest.mark.long),
-    pytest.param(campaigns.interrupt_campaign, marks=pytest.mark.long),
-    campaigns.damaged_counts,
+    campaigns.kill_campaign, campaigns.interrupt_campaign, campaigns.damaged_counts,
 ])
 def test_a_campaign_ends_with_the_counts_of_an_undisturbed_one(scenario, bench: Bench, tmp_path: Path):
     outcome: Outcome = scenario(Random(1), tmp_path, bench)

@@ -18,7 +18,8 @@ from paritylab.errors import InvalidInput
 from paritylab.interrupts import Interrupts
 
 GROUPS = {
-    "measure and look": ("measure", "versus", "curves", "networks", "inside", "zoo", "compare", "results", "figure", "status"),
+    "measure and look": ("measure", "versus", "curves", "compare", "results", "figure", "status"),
+    "trained networks": ("networks", "inside", "zoo"),
     "claims": ("claims", "reproduce", "verify", "export"),
     "theory instruments": ("alignment", "fourier", "flow", "search"),
     "site": ("report", "serve"),

@@ -8,7 +8,7 @@ from paritylab.engines.configuration import Configuration
 
 ROW = 36  # floats for 32 samples
 MOST_WARPS = 8  # of a team
-MOST_AT_ONCE = 20  # warps of a processor: more leave fewer than 96 registers to a thread, and numbers spill into memory
+MOST_AT_ONCE = {1: 16, 2: 8}  # warps of a processor, by tiles: more leave a thread too few registers, as measured
 RESERVED = 1024  # bytes of shared memory that the system takes for a block
 VARIABLES, OF_A_WARP = 16, 256  # bytes that teams.cuh takes of it
 
@@ -33,10 +33,15 @@ def fits(configuration: Configuration, memories: int, shared: int) -> bool:
     return team_bytes(configuration, memories, 1) + VARIABLES + OF_A_WARP * MOST_WARPS <= shared
 
 
-def blocks_of_a_processor(size: int, warps: int, shared: int) -> int:
+def tiles_of_a_warp(configuration: Configuration) -> int:
+    """Two tiles of sixteen units for a warp, where no unit more has to be padded."""
+    return 2 if all(_padded(units, 2) == _padded(units, 1) for units in configuration.sizes[:-1]) else 1
+
+
+def blocks_of_a_processor(size: int, warps: int, tiles: int, shared: int) -> int:
     """How many blocks of so many bytes and warps a processor holds, if a block may have ``shared`` bytes."""
     fit = (shared + RESERVED) // (size + VARIABLES + OF_A_WARP * warps + RESERVED)
-    return max(1, min(fit, MOST_AT_ONCE // warps))
+    return max(1, min(fit, MOST_AT_ONCE[tiles] // warps))
 
 
 def warps_of_a_team(configuration: Configuration, tiles: int) -> int:

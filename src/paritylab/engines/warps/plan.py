@@ -152,10 +152,10 @@ def plan(
         constants |= {"SAMPLES": samples, "WARPS": warps, "MIN_BLOCKS": tuning.get("blocks", 1)}
         return Plan(kernel, constants, start, 32 * warps, 32 * warps, column * warps)
     if kernel == "deep":
-        tiles = tuning.get("tiles", 1)
+        tiles = tuning.get("tiles", deep.tiles_of_a_warp(configuration))
         team = tuning.get("team", deep.warps_of_a_team(configuration, tiles))
         warps, size = tuning.get("warps", team), deep.team_bytes(configuration, memories(configuration), tiles)
-        blocks = tuning.get("blocks", deep.blocks_of_a_processor(warps // team * size, warps, chip.shared))
+        blocks = tuning.get("blocks", deep.blocks_of_a_processor(warps // team * size, warps, tiles, chip.shared))
         constants |= {"TEAM": team, "WARPS": warps, "MIN_BLOCKS": blocks, "TEAM_BYTES": size, "DEEP_TILES": tiles}
         return Plan(kernel, constants, start, 32 * warps, warps // team, warps // team * size)
     tiles = tuning.get("tiles", tiles_of_a_warp(configuration))
