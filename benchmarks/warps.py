@@ -95,11 +95,6 @@ PROBLEMS: dict[str, Any] = {
     "10 tasks": pl.Problem(30, pl.Tasks([(10 + i, 20, 21) for i in range(10)])),
     "stages": pl.Problem(30, (0, 1, 2), stages=[Stage(2**25, "biased:0.9", slide=True)]),
 }
-VARIANTS = (0, 1, 2, 4, 8, 15, 31, 47, 63)  # sums of what fragments.cuh names
-VARIANTS_SWEEP: list[tuple[str, dict[str, Any]]] = [
-    *(("W1", {"variant": variant, "blocks": blocks}) for blocks in (3, 5) for variant in (15, 63)),
-    *(("W2", {"variant": variant, "tiles": 2}) for variant in (15, 63)),
-]
 DEEP_SWEEP: dict[str, list[dict[str, Any]]] = {
     "D32": [*({"blocks": blocks} for blocks in (5, 7, 8, 9)),
             {"team": 1, "warps": 4, "blocks": 2},
@@ -151,14 +146,6 @@ def problems() -> None:
     setup = WORKLOADS["W1"].setup(max_steps=2**25)  # what passes through samples allow, and more than are done here
     setups = {f"W1 {name}": replace(setup, problem=problem) for name, problem in PROBLEMS.items()}
     time_each(setups, [(name, {}) for name in setups])
-
-
-def variants() -> None:
-    """Variants of the kernels side by side, in two rounds, then with other launch parameters."""
-    setups = {name: WORKLOADS[name].setup() for name in SWEEP}
-    cases = [(name, {"variant": variant}) for name in ("W1", "W2") for variant in VARIANTS]
-    cases += [("W3", {"variant": variant}) for variant in (0, 16, 64, 80)]
-    time_each(setups, [*cases, *cases, *VARIANTS_SWEEP])
 
 
 def deep() -> None:
@@ -268,7 +255,7 @@ def lines_of(command: list[str]) -> Iterator[str]:
         print(error.strip().splitlines()[-1], file=sys.stderr)
 
 
-SECTIONS = {each.__name__: each for each in (kernels, optimisers, problems, variants, deep, cache, million, others)}
+SECTIONS = {each.__name__: each for each in (kernels, optimisers, problems, deep, cache, million, others)}
 ALONE = {name: functools.partial(kernels, name) for name in SWEEP}
 
 

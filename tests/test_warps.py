@@ -195,8 +195,9 @@ extern "C" void draws(const u32* key, int count, u32* words, float* normals) {
 """
 
 
-def test_random_numbers_are_those_of_jax(emulator):
-    constants = {"FAMILY": "MLP", "N": 1, "WIDTH": 1, "BIAS": 1, "sizes": (1.0, 1.0, 1.0)}
+@pytest.mark.parametrize("by_products", [False, True])
+def test_random_numbers_are_those_of_jax(by_products, emulator):
+    constants = {"FAMILY": "MLP", "N": 1, "WIDTH": 1, "BIAS": 1, "sizes": (1.0, 1.0, 1.0), "BY_PRODUCTS": by_products}
     library = emulator.library(prelude(constants) + _text("base") + _text("threefry") + PROBE)
     key, count = np.array([17, 4_000_000_000], np.uint32), 20_000
     words, normals = np.zeros(count, np.uint32), np.zeros(count, np.float32)

@@ -241,6 +241,10 @@ inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
     shift &= 31;
     return shift ? (high << shift) | (low >> (32 - shift)) : high;
 }
+template <unsigned FACTOR>
+inline unsigned long long mul_wide(unsigned x) {
+    return static_cast<unsigned long long>(x) * FACTOR;
+}
 template <unsigned SELECTOR>
 inline unsigned prmt(unsigned x, unsigned y) {
     const uint64_t bytes = uint64_t{y} << 32 | x;

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ KERNELS = Path(__file__).with_name("kernels")
 COMMON = ("base", "threefry", "activations", "losses", "problems", "runs", "samples", "rules")
 SOURCES = {
     "start": ("base", "threefry", "start"),
-    "threads": (*COMMON, "threads"),
+    "threads": (*COMMON, "columns", "threads"),
     "tiles": (*COMMON, "fragments", "tiles", "teams"),
     "deep": (*COMMON, "fragments", "pieces", "deep", "teams"),
 }
@@ -39,7 +38,6 @@ MOST_WIDTH = 1024
 MOST_EXAMPLES = 2**20  # of a sample in passes
 STRETCH = 512  # steps between two looks at whether the launch is over
 NEVER = 2**30  # steps until a run is judged that is only recorded
-VARIANT = int(os.environ.get("WARPS_VARIANT", "0"))  # of the kernel ``tiles``, for benchmarks
 LEAST_LOG = -200.0  # e to it is 0 in single precision, as a mean without memory has it
 
 
@@ -144,7 +142,7 @@ def plan(
     kernel = kernel or kernel_of(configuration, chip)
     assert kernel is not None, "refusal() says so"
     constants, start = _constants(program, configuration, trace), _start(program.learner.init, configuration)
-    constants["VARIANT"] = start["VARIANT"] = tuning.get("variant", VARIANT)
+    constants["BY_PRODUCTS"] = kernel == "threads"
     if kernel == "threads":
         samples = tuning.get("samples", samples_at_once(configuration))
         column = column_bytes(configuration, samples)
@@ -260,6 +258,7 @@ def start_law(law: Init) -> str | None:
 def _start(law: Init, configuration: Configuration) -> dict[str, Any]:
     scales = [law.scale(fan_in, fan_out) for fan_in, fan_out in itertools.pairwise(configuration.sizes)]
     return _shape(configuration) | {
+        "BY_PRODUCTS": False,
         "START_LAW": start_law(law) or "DRAWS_NOTHING",
         "START_FIXED": law.fixed is not None,
         "START_KEY": f"{law.fixed or 0}u",

@@ -54,7 +54,6 @@ static_assert(4 * FLOATS == TEAM_BYTES, "plan.py counts otherwise");
 struct Network {
     float* at;
     float c;
-    u32 ones;  // which teams.cuh sets, for tiles.cuh
 };
 struct Memory {
     Network number[MEMORIES > 0 ? MEMORIES : 1];
@@ -307,8 +306,7 @@ DEVICE void backward_layer(const Network& net, const Gradient& gradient, const P
 }
 
 // Adds 32 samples to the gradient; or if that is all of the batch, moves the params, the output's bias apart.
-DEVICE void backward(const Network& net, Memory&, const u32 (&)[BLOCKS], const Hidden&, float slope, Gradient& gradient,
-                     const Pace& pace) {
+DEVICE void backward(const Network& net, Memory&, const Hidden&, float slope, Gradient& gradient, const Pace& pace) {
     slope *= pace.share;
     if (warp_of_team() == 0) net.at[LOSS_AT + lane_id()] = slope;
     gradient.c += sum_over_warp(slope);

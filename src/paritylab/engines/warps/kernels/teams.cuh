@@ -97,7 +97,7 @@ DEVICE void step(Run& run, Network& net, Memory& memory, const Window& window, P
         if (FLIPS && random_bits(labels, sample) < stage.flip) samples.y = -samples.y;
         const bool counts = (BATCH % 32 == 0 && !VARYING) || place_in_batch < batch;
         const float slope = counts ? Loss::slope(samples.f, samples.y) : 0.0f;
-        backward(net, memory, samples.x, hidden, slope, gradient, pace);
+        backward(net, memory, hidden, slope, gradient, pace);
     }
     finish(gradient, net, pace.share);
     const bool noisy = NOISY && run.noise != 0.0f;
@@ -168,7 +168,6 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const
         float* params = table.params + (size_t)run.row * PARAMS;
         float* kept = table.memory + (size_t)run.row * (MEMORIES * PARAMS);
         load_network(net, params);
-        net.ones = (int)lane_id() + launch.count > 0 ? ONES : 0;  // always, but the compiler must not know
 #pragma unroll
         for (int k = 0; k < MEMORIES; ++k) load_network(memory.number[k], kept + k * PARAMS);
         window.first = run.t - 32;

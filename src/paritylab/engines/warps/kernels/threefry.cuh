@@ -3,25 +3,30 @@ struct Key {
     u32 a, b;
 };
 
-// y rotated to the left, then xor x.
-template <int R>
-DEVICE u32 rotated_xor(u32 y, u32 x) {
 #ifdef __CUDACC__
-    if (VARIANT & 16) {  // by a product, for which there is another pipe
-        u64 wide;
-        asm("mul.wide.u32 %0, %1, %2;" : "=l"(wide) : "r"(y), "n"(1u << R));
-        return ((u32)wide | (u32)(wide >> 32)) ^ x;
-    }
+// The whole product; of `*` the compiler would make shifts.
+template <u32 FACTOR>
+DEVICE u64 mul_wide(u32 x) {
+    u64 product;
+    asm("mul.wide.u32 %0, %1, %2;" : "=l"(product) : "r"(x), "n"(FACTOR));
+    return product;
+}
 #endif
-    return __funnelshift_l(y, y, R) ^ x;
+
+// To the left. Products have another pipe than shifts, which pays in one kernel and not in the others.
+template <int R>
+DEVICE u32 rotate(u32 y) {
+    if (!BY_PRODUCTS) return __funnelshift_l(y, y, R);
+    const u64 wide = mul_wide<1u << R>(y);
+    return (u32)wide | (u32)(wide >> 32);
 }
 
 template <int R0, int R1, int R2, int R3>
 DEVICE void four_rounds(u32& x, u32& y) {
-    x += y, y = rotated_xor<R0>(y, x);
-    x += y, y = rotated_xor<R1>(y, x);
-    x += y, y = rotated_xor<R2>(y, x);
-    x += y, y = rotated_xor<R3>(y, x);
+    x += y, y = rotate<R0>(y) ^ x;
+    x += y, y = rotate<R1>(y) ^ x;
+    x += y, y = rotate<R2>(y) ^ x;
+    x += y, y = rotate<R3>(y) ^ x;
 }
 
 // The counter is (0, y).

@@ -7,10 +7,10 @@
 //
 // A warp has TILES tiles of 16 units, a team TEAM warps; only the sums for f and the verdict pass between them.
 //
-// A step at N = 30, WIDTH = 10, BATCH = 32 takes about 490 instructions of a warp (compiled for sm_90): 75 for 32 words
-// of threefry, 80 to make the factors X and X', 88 to split W, 60 for the activation and f, 75 for slopes, D and the
-// small gradients, 30 for the update, 33 shuffles and 32 products (24 forward, 8 back), which is little work for tensor
-// cores. A processor issues four instructions a cycle, logical ones at half that rate: at least 125 cycles a step.
+// A step at N = 30, WIDTH = 10, BATCH = 32 takes about 430 instructions of a warp (compiled for sm_90): 76 for 32 words
+// of threefry, 68 to make the factors X and X', 88 to split W, 66 for the activation and f, 70 for slopes, D and the
+// small gradients, 34 for the update and 32 products (24 forward, 8 back), which is little work for tensor cores. A
+// processor issues four instructions a cycle, logical ones at half that rate: at least 109 cycles a step.
 constexpr int INPUTS = N + BIAS;  // with the one that is always +1
 constexpr int BLOCKS = (INPUTS + 31) / 32;  // words, with the one that the bias may need for itself
 constexpr SlopeKind KIND = Act::kind;
@@ -67,6 +67,7 @@ DEVICE void load_network(Network& net, const float* params) {
         }
     }
     if (HAS_C) net.c = params[AT_C];
+    net.ones = params ? ONES : 0;  // always, but the compiler must not know
 }
 
 DEVICE void save_network(Network& net, float* params) {
@@ -117,7 +118,7 @@ DEVICE bool is_finite(const Network& net) {
 struct Hidden {
     float z[TILES][4][4];  // [tile][tile of samples]; values, if GENERAL; -H, if NEGATED
     float slope[KIND == GENERAL ? TILES : 1][4][4];
-    u32 columns[BLOCKS][4];  // the inputs' words, each half a place of X; only if TURNED
+    u32 columns[BLOCKS][4];  // the inputs' words as `gather_words` leaves them
 };
 
 DEVICE float value_of(const Hidden& hidden, int tile, int m, int i) {
@@ -138,12 +139,9 @@ DEVICE float forward(const Network& net, const u32 (&x)[BLOCKS], Hidden& hidden)
     }
 #pragma unroll
     for (int block = 0; block < BLOCKS; ++block) {
-        u32 columns[4] = {};
-        if (block < WORDS) gather_words(x[block], columns);  // beyond, there is nothing but the bias
-        if (TURNED) {
-#pragma unroll
-            for (int m = 0; m < 4; ++m) hidden.columns[block][m] = columns[m];
-        }
+        u32(&columns)[4] = hidden.columns[block];
+        if (block < WORDS) gather_words(x[block], columns);
+        else columns[0] = columns[1] = columns[2] = columns[3] = 0;  // there is nothing but the bias
 #pragma unroll
         for (int k = 0; k < 2; ++k) {
             if (2 * k >= input_tiles(block)) continue;
@@ -164,9 +162,8 @@ DEVICE float forward(const Network& net, const u32 (&x)[BLOCKS], Hidden& hidden)
                 for (int part = 2; part >= 0; --part) {  // the small parts first
 #pragma unroll
                     for (int m = 0; m < M; ++m) {
-                        const u32 ones = HELD ? net.ones : ONES;
-                        mma_bf16(hidden.z[tile][m], a[part], sign_pair<NEGATED>(columns[m], 2 * k, ones),
-                                 sign_pair<NEGATED>(columns[m], 2 * k + 1, ones));
+                        mma_bf16(hidden.z[tile][m], a[part], sign_pair<NEGATED>(columns[m], 2 * k, net.ones),
+                                 sign_pair<NEGATED>(columns[m], 2 * k + 1, net.ones));
                     }
                 }
             }
@@ -181,24 +178,27 @@ DEVICE float forward(const Network& net, const u32 (&x)[BLOCKS], Hidden& hidden)
             for (int i = 0; i < 4; ++i) {
                 float& z = hidden.z[tile][m][i];
                 if (KIND == GENERAL) hidden.slope[tile][m][i] = Act::slope(z), z = Act::value(z);
-                const float value = SUMMED && NEGATED ? fabsf(z) - z : value_of(hidden, tile, m, i);
-                sums[2 * m + i % 2] = fmaf(net.u[tile][i / 2], value, sums[2 * m + i % 2]);
+                sums[2 * m + i % 2] = fmaf(net.u[tile][i / 2], value_of(hidden, tile, m, i), sums[2 * m + i % 2]);
             }
         }
     }
-    return SUMMED && NEGATED ? 0.5f * scatter_sums(sums) : scatter_sums(sums);
+    return scatter_sums(sums);
 }
 
 // The gradient of a batch as far as it is known: until it is finished, times the batch's size, and that of w lacks the
 // factor u of its unit. If the batch passes at once, w moves as its gradient comes, which then needs no registers.
 constexpr bool KEPT = SUBSETS > 1 || FIRST_WHOLE;
-constexpr bool FROM_WEIGHTS = BY_WEIGHTS && ACTIVATION == RELU && !KEPT && !SHALLOW;
-constexpr bool COUNTED = BY_WEIGHTS && Loss::unit;
 struct Gradient {
     float w[KEPT ? TILES : 1][BLOCKS][4][4];
     float u[TILES][2];
     float c;
 };
+
+// Shorter ways to the small gradients; networks of more than one tile are faster without. That of u is the sum of w times
+// w's gradient: relu(h) is relu'(h) times w x. That of c is counted, by votes; the slope of L1 may be NaN, which has none.
+constexpr bool ONE_TILE = TILES == 1 && TEAM == 1;
+constexpr bool FROM_WEIGHTS = ONE_TILE && ACTIVATION == RELU && !KEPT && !SHALLOW;
+constexpr bool COUNTED = ONE_TILE && HAS_C && Loss::unit && LOSS != L1;
 
 // The slopes of the loss in f (a lane has that of its own sample) as each lane needs them.
 struct Slopes {
@@ -275,8 +275,8 @@ DEVICE void move_weights(Network& net, Memory& memory, int tile, int block, int 
 }
 
 // Adds 32 samples to the gradient.
-DEVICE void backward(Network& net, Memory& memory, const u32 (&x)[BLOCKS], const Hidden& hidden, float slope,
-                     Gradient& gradient, const Pace& pace) {
+DEVICE void backward(Network& net, Memory& memory, const Hidden& hidden, float slope, Gradient& gradient,
+                     const Pace& pace) {
     constexpr int M = SAMPLE_TILES;
     Slopes slopes;
     spread(slope, slopes);
@@ -308,8 +308,7 @@ DEVICE void backward(Network& net, Memory& memory, const u32 (&x)[BLOCKS], const
 #pragma unroll
     for (int block = 0; block < BLOCKS; ++block) {
         u32 columns[4] = {};
-        if (block < WORDS && !TURNED) gather_words(transpose(x[block]), columns);
-        if (block < WORDS && TURNED) {
+        if (block < WORDS) {
 #pragma unroll
             for (int k = 0; k < M; ++k) columns[k] = turn_halves(hidden.columns[block][k]);
         }
@@ -317,12 +316,11 @@ DEVICE void backward(Network& net, Memory& memory, const u32 (&x)[BLOCKS], const
         for (int m = 0; m < 4; ++m) {
             if (m >= input_tiles(block)) continue;
             const int input = 32 * block + 4 * m + group_id() / 2 + 16 * (group_id() & 1);
-            const u32 one = HELD ? net.ones : ONES;
             const bool all = 32 * block + 16 + 4 * m + 4 <= INPUTS;
-            const u32 ones = all || input < INPUTS ? one : 0;  // zeros where there is no input
+            const u32 ones = all || input < INPUTS ? net.ones : 0;  // zeros where there is no input
             u32 b[M];
 #pragma unroll
-            for (int k = 0; k < M; ++k) b[k] = TURNED ? sign_pair<false>(columns[k], m, ones) : sign_pair<false>(columns[m], k, ones);
+            for (int k = 0; k < M; ++k) b[k] = sign_pair<false>(columns[k], m, ones);
 #pragma unroll
             for (int tile = 0; tile < TILES; ++tile) {
                 float once[4] = {};
@@ -334,11 +332,9 @@ DEVICE void backward(Network& net, Memory& memory, const u32 (&x)[BLOCKS], const
                         mma_bf16(sum, a[tile][part][k], b[2 * k], b[2 * k + 1]);
                     }
                 }
-                if (FROM_WEIGHTS) {  // the sum over samples of slope times relu(h), because relu(h) is relu'(h) times w x
 #pragma unroll
-                    for (int i = 0; i < 4; ++i) {
-                        gradient.u[tile][i / 2] = fmaf(net.w[tile][block][m][i], sum[i], gradient.u[tile][i / 2]);
-                    }
+                for (int i = 0; i < (FROM_WEIGHTS ? 4 : 0); ++i) {
+                    gradient.u[tile][i / 2] = fmaf(net.w[tile][block][m][i], sum[i], gradient.u[tile][i / 2]);
                 }
                 if (!KEPT) move_weights(net, memory, tile, block, m, sum, pace);
             }
