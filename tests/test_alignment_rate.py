@@ -185,6 +185,7 @@ def test_the_two_series_of_the_scaling_function_agree():
     assert float(scaling(3.0)) == pytest.approx(16 / math.pi**2 * math.exp(-9 * math.pi**2 / 4), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_the_proved_bounds_hold_and_are_not_far_off():
     for points in ([-1, 1], [-3, -1, 1, 3], [-2, -1, 1, 2], [1, 2, 3]):

@@ -69,6 +69,7 @@ def test_without_bias_every_start_has_the_majoritys_gap(n, k):
         assert found.positive == pytest.approx(1.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("n", "k", "p", "bias"), [(101, 4, 0.6, 0.0), (60, 3, 0.8, 0.5)])
 def test_large_cases_agree_with_sampled_starts(n, k, p, bias):
     starts = 1.0 - 2.0 * np.random.default_rng(n).integers(0, 2, (600, n))

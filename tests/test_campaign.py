@@ -113,6 +113,7 @@ def test_a_campaign_counts_what_a_sweep_records(tmp_path, capsys):
     assert cells["model_steps"].sum() == said["model_steps"]
 
 
+@pytest.mark.long
 def test_a_campaign_goes_on_where_it_was(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(campaign, "BLOCK", 500)
     assert main([*SMALL, "--out", str(tmp_path)]) == 0

@@ -149,6 +149,7 @@ def test_the_threshold_claim_says_where_curves_do_not_overlap(tmp_path: Path) ->
     assert f"so no {name}" in outcome.note
 
 
+@pytest.mark.long
 def test_the_threshold_claim_counts_a_slope_below_zero(tmp_path: Path) -> None:
     def ends(setup: Any) -> float:
         _, _, sigma = setup.learner.init.spec.partition(":")

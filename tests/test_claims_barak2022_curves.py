@@ -82,6 +82,7 @@ def test_steps_are_increasing_and_end_with_the_last():
     assert 1.035 < steps[-1] / steps[-2] < 1.036  # how finely late times are resolved
 
 
+@pytest.mark.long
 def test_hidden_progress_at_the_quick_size(tmp_path):
     result = reproduce("barak2022.fig3", Lab("quick", tmp_path, progress=False))
     assert len(result.outcome.checks) == 4

@@ -195,6 +195,7 @@ def test_weight_decay_helps_and_then_hurts():
     assert found["larger lambda generalises"] == found["largest lambda: training fails"] == CONTRADICTED
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_noise_and_small_batches_slow_learning_down():
     trial = Fig16Amended("full")

@@ -210,6 +210,7 @@ def test_how_likely_a_printed_percentage_is(solved, printed, chance):
     assert repeat.chance_of_percent(printed) == pytest.approx(chance)
 
 
+@pytest.mark.long
 def test_on_a_cpu_the_robust_space_is_tried_without_wide_networks(tmp_path, monkeypatch):
     trial = robustness.RobustSpace("standard")
     solved = Result(Setup(Parity(8, 2)), "lanes", 0, records(*[10.0] * 25), 0.0)

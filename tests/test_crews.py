@@ -234,6 +234,7 @@ def failing(number: int) -> int:
     return number
 
 
+@pytest.mark.long
 def test_answers_come_together_and_a_failing_call_is_told_in_one_line(
     hands: module.Crew, monkeypatch: pytest.MonkeyPatch
 ) -> None:

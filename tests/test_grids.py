@@ -58,6 +58,7 @@ def test_what_cannot_be_is_refused(values, why):
     assert why in str(caught.value)
 
 
+@pytest.mark.long
 def test_a_sweep_is_a_table_and_a_figure(tmp_path):
     setups = pl.grid(problem=pl.Parity(8, 2), width=[4, 8], lr=[0.2, 0.5], batch=8, max_steps=200, eval_size=32)
     results = pl.sweep(setups, 5, engine="jax", store=pl.Store(tmp_path))

@@ -104,6 +104,7 @@ def test_a_networks_gradient_is_that_of_automatic_differentiation(network):
             np.testing.assert_allclose(one, np.asarray(other), atol=3e-6)
 
 
+@pytest.mark.long
 def test_at_the_start_it_is_the_gradient_of_the_hinge_loss_and_of_the_square_loss_but_for_f():
     n, network = 5, pl.MLP(4)
     x = fourier.cube(n)

@@ -76,6 +76,7 @@ def test_points_begin_where_the_checkpoint_is_and_a_run_can_go_on_alone():
     np.testing.assert_allclose(both.loss[1:], one.loss, rtol=1e-5)
 
 
+@pytest.mark.long
 def test_parts_of_the_setup_may_change_from_there_on():
     mine = setup(pl.Problem(8, [0, 1], "biased:0.6"))
     start = pl.curves(mine, [40], engine="jax", checkpoint=True).checkpoint

@@ -58,6 +58,7 @@ def test_a_penalty_is_trained():
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a[0, 1], b, rtol=2e-5, atol=1e-6), made.weights, expected)
 
 
+@pytest.mark.long
 def test_a_loss_may_ask_for_params_or_inputs_alone():
     for loss in (lambda f, y, params: square(f, y) + 0 * params["u"][0], lambda f, y, x: square(f, y) + 0 * x[:, 0]):
         made, plain = (weights(pl.Learner(pl.Network(make, forward), loss=each)).accuracy for each in (loss, square))
@@ -93,6 +94,7 @@ def noisy(params, x, key):
     return hidden @ params["u"]
 
 
+@pytest.mark.long
 def test_dropout_has_a_stream_of_its_own_and_is_not_evaluated():
     learner = pl.Learner(pl.Network(make, noisy), loss=square, optimiser=pl.SGD(0.1))
     made = weights(learner, runs=[3])

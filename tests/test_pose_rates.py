@@ -68,6 +68,7 @@ def test_a_rule_of_ones_own_sees_the_loss():
     np.testing.assert_allclose(moved, made.train_loss[0, 0] * by, rtol=1e-3, atol=1e-6)
 
 
+@pytest.mark.long
 def test_a_transformation_with_a_name_and_one_without_extras():
     rule = optax.chain(optax.sgd(0.05), contrib.reduce_on_plateau(patience=3))
     named, itself = (trained(pl.Optax(transformation=each), [9]).loss for each in (pl.named("rule v1", rule), rule))

@@ -35,6 +35,7 @@ def test_a_run_ends_at_the_first_check_with_a_training_loss_below():
     assert result.records.accuracy[solved].min() < 1
 
 
+@pytest.mark.long
 def test_consecutive_checks_and_a_loss_that_is_not_reached():
     once, twice = (pl.measure(PROBLEM, LEARNER, protocol(consecutive=count), runs=3).records for count in (1, 3))
     assert np.all(twice.t_c[twice.t_c > 0] >= once.t_c[twice.t_c > 0] + 20)

@@ -146,6 +146,7 @@ def centred(law, n, count, seed):
     return (x - (2 * p - 1)) / np.sqrt(4 * p * (1 - p))
 
 
+@pytest.mark.long
 def test_biased_inputs_are_independent():
     """Means of all products of up to three centred inputs of 10 (175 tests at 5.5 sigma: false alarms below 1e-5)."""
     count = 2**18
@@ -267,6 +268,7 @@ def records(problem, protocol=SHORT, **learner):
     return pl.measure(problem, pl.Learner(**learner), protocol, runs=4, engine="jax", progress=False).records
 
 
+@pytest.mark.long
 def test_a_composed_parity_trains_as_a_parity():
     parity, composed = (records(p, network=pl.MLP(20)) for p in (pl.Parity(8, 2, noise=0.1),
                                                                  pl.Problem(8, [0, 1], noise=0.1)))

@@ -231,6 +231,7 @@ setups = st.builds(
 )
 
 
+@pytest.mark.long
 @built
 @settings(max_examples=25, deadline=None, derandomize=True, database=None,
           suppress_health_check=[HealthCheck.too_slow])

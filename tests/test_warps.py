@@ -13,7 +13,7 @@ import jax
 import numpy as np
 import pytest
 from blocks import same
-from lengths import long_but
+from lengths import long_but, slow_but
 from native_problems import PROBLEMS
 from warps.cases import CASES, assert_follows_oracle, train
 from warps.emulator import Emulator
@@ -40,16 +40,13 @@ def emulator(tmp_path_factory) -> Emulator:
     return Emulator(tmp_path_factory.mktemp("kernels"))
 
 
-SHORT = ("polynet, adam, everything", "warp: clipped, everything", "warp: momentum", "warp: adam without eps",
-         "polynet, sample in passes", "warp: sample in passes", "warp: short last batches", "lane: one input",
-         "lane: no biases, everything", "neuron, batch 40, everything", "polynet, gradient noise",
-         "warp: two tiles, 33 inputs, batch 100", "warp: no biases, everything", "team: two, width 100",
-         "lane: pairs", "warp: mixture of three", "lane: staged tasks", "warp: sum", "warp: staged, batch 70",
-         "team: many tasks", "deep: 30-32-32", "deep: a team of one", "deep: four layers, everything",
-         "deep: clipped, everything")
+SHORT = ("polynet, adam, everything", "warp: clipped, everything", "warp: adam without eps", "warp: sample in passes",
+         "lane: no biases, everything", "neuron, batch 40, everything", "warp: two tiles, 33 inputs, batch 100",
+         "team: two, width 100", "lane: staged tasks", "warp: mixture of three", "team: many tasks",
+         "deep: four layers, everything")
 
 
-@pytest.mark.parametrize("name", long_but(CASES, *SHORT))
+@pytest.mark.parametrize("name", slow_but(CASES, *SHORT))
 def test_a_run_follows_the_oracle(name, emulator):
     assert_follows_oracle(name, emulator)
 
@@ -93,7 +90,7 @@ TUNING = {kind: {"tiles": 1} if kind.startswith("team") else {} for kind in WHOL
 
 @built
 @pytest.mark.parametrize("kind", long_but(WHOLE, "lane, staged", "warp, tasks", "deep"))
-@pytest.mark.parametrize("strict", [True, pytest.param(False, marks=pytest.mark.long)])
+@pytest.mark.parametrize("strict", [True, pytest.param(False, marks=[pytest.mark.slow, pytest.mark.long])])
 def test_records_are_those_of_lanes(kind, strict, emulator):
     """Rounding differs, so that a run can be solved at another check; here no more than one in eight may."""
     setup = WHOLE[kind]

@@ -57,6 +57,7 @@ def test_kernels_that_record_curves_compile(name):
 
 
 @compiler
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize(("place", "name"), list(enumerate(FEW)), ids=FEW)
 def test_each_case_compiles_for_one_capability_or_another(place, name):

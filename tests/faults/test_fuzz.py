@@ -135,6 +135,7 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_a_command_line_is_refused_in_one_line_or_does_what_it_says(furnished, tmp_path):
     counts = fuzz(command_lines(), few=6, many=6000, case=lambda line: commanded(line, furnished, tmp_path))

@@ -24,6 +24,7 @@ def test_a_command_killed_twenty_times_ends_with_the_records_of_an_undisturbed_o
     assert outcome.faults >= 20
 
 
+@pytest.mark.long
 def test_an_interrupted_command_says_so_in_one_line_and_goes_on_from_there(bench: Bench, tmp_path: Path):
     outcome, moments = Outcome(), Random(3)
     for number in range(3):
