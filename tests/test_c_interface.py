@@ -93,6 +93,7 @@ def library():
         ("advance", c_int64, [c_void_p, c_double]),
         ("train", c_int64, [c_void_p, c_int64]),
         ("draw", c_char_p, [c_void_p, POINTER(Law), POINTER(c_uint32), POINTER(Weights)]),
+        ("move", c_int64, [c_void_p, c_void_p]),
         ("survey", c_int32, [c_void_p, c_int64, c_int32, POINTER(Record)]),
         ("take", c_int32, [c_void_p, POINTER(Record), POINTER(Weights)]),
         ("look", c_int64, [c_void_p, c_int64, POINTER(Weights)]),
@@ -173,12 +174,18 @@ def records(library, cfg, runs, max_steps, isa):
     for tag, (run, steps) in enumerate(zip(runs, max_steps, strict=True)):
         assert add_run(library, pool, run, tag, int(steps)) is None
     assert library.paritylab_advance(pool, 600.0) == 0
-    arrays, room = weights(runs[0])
+    found = taken(library, pool, runs[0])
+    library.paritylab_end(pool)
+    return found
+
+
+def taken(library, pool, run):
+    """The records of a pool's finished runs, which have the shape of this one, with their final weights."""
+    arrays, room = weights(run)
     found, record = [], Record()
     while library.paritylab_take(pool, byref(record), byref(room)):
         state = [getattr(record, name) for name in STATE]
         found.append((state, {name: array.copy() for name, array in arrays.items()}))
-    library.paritylab_end(pool)
     return found
 
 
@@ -240,6 +247,47 @@ def test_runs_can_be_given_steps_and_surveyed_on_the_way(library):
     assert library.paritylab_train(pool, 18) == 1
     assert library.paritylab_train(pool, 100) == 0
     library.paritylab_end(pool)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [dict(width=5, sample=20), dict(width=5, schedule=factors(30))],
+    ids=["sample", "schedule"],
+)
+def test_a_run_that_moves_to_another_pool_goes_on_as_it_was(library, options):
+    """A solved run has passed two checks in a row, one before it moves."""
+    cfg = COMMON | dict(eval_every=5, allowed_errors=COMMON["eval_size"], consecutive=2) | options
+    runs = [make_run(cfg, seed, lr=0.01, tau=0.1 * (seed % 2), flip=2**28, scale=0.5) for seed in range(3)]
+    here, there = (library.paritylab_start(byref(config(cfg)), b"baseline") for _ in range(2))
+    assert library.paritylab_move(here, there) == -1  # none has a slot
+    for tag, run in enumerate(runs):
+        assert add_run(library, here if tag < 2 else there, run, tag, 30) is None
+    assert (library.paritylab_train(here, 7), library.paritylab_train(there, 7)) == (2, 1)
+    moved = library.paritylab_move(here, there)
+    assert moved in (0, 1)
+    assert (library.paritylab_train(here, 100), library.paritylab_train(there, 100)) == (0, 0)
+    found = [taken(library, pool, runs[0]) for pool in (here, there)]
+    assert [state[0] for state, _ in found[1]] == [moved, 2]
+    got = sorted(found[0] + found[1], key=lambda each: each[0][0])
+    for (state, end), (wanted, params) in zip(got, records(library, cfg, runs, [30] * 3, "baseline"), strict=True):
+        assert state == wanted
+        assert wanted[3] == 10
+        assert all((end[name] == params[name]).all() for name in "Wbuc")
+    for pool in (here, there):
+        library.paritylab_end(pool)
+
+
+def test_a_run_stays_where_there_is_no_room_or_its_optimiser_remembers(library):
+    for options, others in ((dict(width=5), 4), (dict(width=5, rule="momentum", rule_params=[0.9, 0.0]), 0)):
+        cfg = COMMON | options
+        here, there = (library.paritylab_start(byref(config(cfg)), b"baseline") for _ in range(2))
+        for tag in range(1 + others):
+            add_run(library, there if tag else here, make_run(cfg), tag, 30)
+        assert library.paritylab_train(here, 3) == 1
+        assert library.paritylab_train(there, 3) == others
+        assert library.paritylab_move(here, there) == -1
+        for pool in (here, there):
+            library.paritylab_end(pool)
 
 
 START_LAWS = {  # kind, numbers, kind and numbers of the output, whether biases are drawn

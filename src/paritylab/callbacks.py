@@ -18,6 +18,7 @@ import os
 import re
 import time
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,7 +102,7 @@ def heard(callbacks: Sequence[Callback], setups: Sequence[Setup], runs: int) -> 
 # --- those of other packages ------------------------------------------------------------------------------------------
 
 
-class Logger(Callback):
+class Logger(Callback, ABC):
     """What loggers share: the Setups' parameters at the beginning, numbers once a second, summaries at the end.
 
     ``runs``, ``solved_fraction`` and ``model_steps`` are logged at the number of runs that have ended, points of curves
@@ -153,14 +154,14 @@ class Logger(Callback):
                        if isinstance(value, int | float)}
             self._write(numbers, self._done)
 
-    def _open(self, parameters: dict[str, Any]) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _open(self, parameters: dict[str, Any]) -> None: ...
 
-    def _write(self, values: Mapping[str, float], step: int) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _write(self, values: Mapping[str, float], step: int) -> None: ...
 
-    def _close(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _close(self) -> None: ...
 
 
 class TensorBoard(Logger):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -22,7 +22,7 @@ from paritylab.measures.heavy import characters, heavy
 from paritylab.measures.inside import intervals
 from paritylab.measures.inside.outputs import MOST_EXACT, Places, each, outputs, over, uniform
 from paritylab.measures.inside.subjects import Networks, Subjects, subjects
-from paritylab.measures.inside.tables import Shown, table
+from paritylab.measures.inside.tables import Sampled, table
 from paritylab.memory import Part, require_room
 from paritylab.setups.problems.targets import positions
 
@@ -32,7 +32,7 @@ SETS_AT_ONCE = 64
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fourier(Shown):
+class Fourier(Sampled):
     """Some coefficients of each network, the largest first or as they were asked for.
 
     Arrays begin with the axes of the networks: ``members`` (..., sets, n) says which inputs a set has, ``coefficients``
@@ -48,13 +48,6 @@ class Fourier(Shown):
     high: Floats
     power: Any
     weights: Floats | None
-    samples: int | None
-    level: float
-    about: dict[str, np.ndarray] = field(repr=False)
-
-    @property
-    def exact(self) -> bool:
-        return self.samples is None
 
     @property
     def sets(self) -> Any:
@@ -130,7 +123,8 @@ def fourier(
             parts = [_padded(part, max(len(part[0]) for part in parts)) for part in parts]
     members, coefficients, low, high, power, weights = (
         None if column[0] is None else given.shaped(np.stack(column)) for column in zip(*parts, strict=True))
-    return Fourier(kind, members, coefficients, low, high, power, weights, places.samples, level, given.about)
+    return Fourier(kind, members, coefficients, low, high, power, weights,
+                   samples=places.samples, level=level, about=given.about)
 
 
 def coefficients(networks: Networks, *, of: str = OUTPUT) -> Floats:

@@ -7,7 +7,7 @@ target the gradient sees.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -19,7 +19,7 @@ from paritylab.measures.inside import intervals
 from paritylab.measures.inside.derivatives import derivatives, examples, row
 from paritylab.measures.inside.outputs import judged, over
 from paritylab.measures.inside.subjects import Networks, Subjects, subjects
-from paritylab.measures.inside.tables import Shown, table
+from paritylab.measures.inside.tables import Sampled, table
 from paritylab.measures.precision import double
 from paritylab.setups.losses import LossLike
 
@@ -30,7 +30,7 @@ PARTS = ("weights in S", "weights outside S", "biases", "later weights")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GradientAlignment(Shown):
+class GradientAlignment(Sampled):
     """Of each network |Gamma_f - Gamma_r|^2: ``total``, and (..., parts) what it consists of, by the names ``names``.
 
     Those are the first layer's weights at inputs of the target S and at others, all biases, and the weights of later
@@ -43,13 +43,6 @@ class GradientAlignment(Shown):
     parts: Floats
     low: Floats
     high: Floats
-    samples: int | None
-    level: float
-    about: dict[str, np.ndarray] = field(repr=False)
-
-    @property
-    def exact(self) -> bool:
-        return self.samples is None
 
     def to_frame(self) -> Any:
         """A row for each network and part; the last is the total."""
@@ -111,7 +104,8 @@ def alignment(
 
     columns = zip(*over(range(len(given)), look, progress), strict=True)
     total, parts, low, high = (given.shaped(np.stack(column)) for column in columns)
-    return GradientAlignment(names, total, parts, low, high, here.places.samples, level, given.about)
+    return GradientAlignment(names, total, parts, low, high, samples=here.places.samples, level=level,
+                             about=given.about)
 
 
 def _products(gradients: Floats, place: np.ndarray, parts: int) -> Floats:

@@ -7,7 +7,7 @@ uniform.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,13 @@ from paritylab.measures.inside import intervals
 from paritylab.measures.inside.fourier import OUTPUT, SIGN, kind_of, transform, values_of
 from paritylab.measures.inside.outputs import Places, each, outputs, over, uniform
 from paritylab.measures.inside.subjects import Networks, subjects
-from paritylab.measures.inside.tables import Shown, table
+from paritylab.measures.inside.tables import Sampled, table
 
 SAMPLES = 2**14
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Influences(Shown):
+class Influences(Sampled):
     """The influence of every input, (..., n), and the ends of intervals that hold together for all inputs of a network.
 
     ``total`` is their sum. Where all inputs were seen, intervals have no width and ``samples`` is None.
@@ -34,13 +34,6 @@ class Influences(Shown):
     values: Floats
     low: Floats
     high: Floats
-    samples: int | None
-    level: float
-    about: dict[str, np.ndarray] = field(repr=False)
-
-    @property
-    def exact(self) -> bool:
-        return self.samples is None
 
     @property
     def total(self) -> Any:
@@ -97,7 +90,7 @@ def influences(
 
         found = over(range(len(given)), sampled, progress)
     values, low, high = (given.shaped(np.stack(column)) for column in zip(*found, strict=True))
-    return Influences(kind, values, low, high, places.samples, level, given.about)
+    return Influences(kind, values, low, high, samples=places.samples, level=level, about=given.about)
 
 
 def _of_table(values: Floats, n: int) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -14,7 +14,7 @@ from paritylab.errors import require, unknown
 from paritylab.measures.inside import intervals
 from paritylab.measures.inside.outputs import each, judged
 from paritylab.measures.inside.subjects import Networks, Subjects, subjects
-from paritylab.measures.inside.tables import Shown, table
+from paritylab.measures.inside.tables import Sampled, table
 
 SAMPLES = 2**17
 LEVELS = (0.01, 0.1, 0.5, 0.9)
@@ -22,7 +22,7 @@ NORMS = ("output", "weights")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Margins(Shown):
+class Margins(Sampled):
     """Of each network: ``accuracy``, the share of margins above 0; ``mean``; the ``smallest`` that was seen; and
     ``quantiles`` (..., levels) at the shares ``levels``.
 
@@ -43,13 +43,6 @@ class Margins(Shown):
     high: Floats
     output_norm: Any
     weight_norm: Any
-    samples: int | None
-    level: float
-    about: dict[str, np.ndarray] = field(repr=False)
-
-    @property
-    def exact(self) -> bool:
-        return self.samples is None
 
     def normalised(self, by: str = "output") -> Floats:
         """The quantiles divided by a norm: ``output``, or ``weights``, the scale of a network without biases whose
@@ -120,7 +113,7 @@ def margins(
     columns = (given.shaped(np.stack(column)) for column in zip(*each(given, places, look, progress), strict=True))
     accuracy, mean, smallest, size, quantiles, low, high, accuracy_low, accuracy_high = columns
     return Margins(tuple(shares.tolist()), accuracy, accuracy_low, accuracy_high, mean, smallest, quantiles, low, high,
-                   size, _weight_norm(given), places.samples, level, given.about)
+                   size, _weight_norm(given), samples=places.samples, level=level, about=given.about)
 
 
 def _weight_norm(given: Subjects) -> Any:

@@ -16,11 +16,11 @@ from paritylab.aliases import Floats
 from paritylab.engines.starts import initial_params
 from paritylab.errors import InvalidInput, require
 from paritylab.measures.inside.subjects import Networks, Subjects, subjects
-from paritylab.measures.inside.tables import Shown, table
+from paritylab.measures.inside.tables import Tabular, table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Movement(Shown):
+class Movement(Tabular):
     """How far each array of params is from its start, by the arrays' places (``0.w``, ``0.b``, ...).
 
     ``distance`` (..., arrays) is the Euclidean norm of the change, ``relative`` that divided by the norm at the start,

@@ -9,7 +9,7 @@ for an event of probability 0, that the random first vector is orthogonal to its
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from paritylab.measures.inside import intervals
 from paritylab.measures.inside.derivatives import derivatives, examples, row
 from paritylab.measures.inside.outputs import judged, over
 from paritylab.measures.inside.subjects import Networks, subjects
-from paritylab.measures.inside.tables import Shown, table
+from paritylab.measures.inside.tables import Sampled, table
 from paritylab.measures.precision import double
 from paritylab.setups.losses import LossLike
 
@@ -31,7 +31,7 @@ PARTS = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sharpness(Shown):
+class Sharpness(Sampled):
     """Of each network the largest eigenvalue (``value``) and the ``smallest`` Ritz value, an upper bound of the
     smallest eigenvalue; how many ``products`` with the Hessian it took, and the ``residual``, which bounds the error.
 
@@ -46,13 +46,6 @@ class Sharpness(Shown):
     smallest: Any
     residual: Any
     products: Any
-    samples: int | None
-    level: float
-    about: dict[str, np.ndarray] = field(repr=False)
-
-    @property
-    def exact(self) -> bool:
-        return self.samples is None
 
     def to_frame(self) -> Any:
         """A row for each network."""
@@ -118,7 +111,8 @@ def sharpness(
 
     columns = zip(*over(range(len(given)), look, progress), strict=True)
     value, low, high, smallest, residual, products = (given.shaped(np.stack(column)) for column in columns)
-    return Sharpness(value, low, high, smallest, residual, products, here.places.samples, level, given.about)
+    return Sharpness(value, low, high, smallest, residual, products, samples=here.places.samples, level=level,
+                     about=given.about)
 
 
 def _mean(values: list[Any], level: float) -> tuple[float, float]:

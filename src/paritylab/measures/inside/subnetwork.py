@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -23,7 +23,7 @@ from paritylab.errors import require, unknown
 from paritylab.measures.inside import intervals
 from paritylab.measures.inside.outputs import judged, over
 from paritylab.measures.inside.subjects import Networks, subjects
-from paritylab.measures.inside.tables import Shown, table
+from paritylab.measures.inside.tables import Sampled, table
 from paritylab.measures.inside.units import ABLATIONS, ZERO, Units, require_units, units
 
 SAMPLES = 2**15
@@ -33,7 +33,7 @@ AT_ONCE = 2**23
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Subnetwork(Shown):
+class Subnetwork(Sampled):
     """For each network the units (..., width) that are left, how many they are (``size``), and a lower bound.
 
     No set of fewer than ``at_least`` units keeps the accuracy; where ``minimal``, size and at_least are equal. With
@@ -53,13 +53,6 @@ class Subnetwork(Shown):
     carried: Floats
     keep: float
     ablation: str
-    samples: int | None
-    level: float
-    about: dict[str, np.ndarray] = field(repr=False)
-
-    @property
-    def exact(self) -> bool:
-        return self.samples is None
 
     @property
     def minimal(self) -> Any:
@@ -131,8 +124,8 @@ def subnetwork(
 
     columns = zip(*over(range(len(given)), look, progress), strict=True)
     left, size, at_least, accuracy, low, high, whole, carried = (given.shaped(np.stack(each)) for each in columns)
-    return Subnetwork(left, size, at_least, accuracy, low, high, whole, carried, keep, ablation, here.places.samples,
-                      level, given.about)
+    return Subnetwork(left, size, at_least, accuracy, low, high, whole, carried, keep, ablation,
+                      samples=here.places.samples, level=level, about=given.about)
 
 
 # --- few ----------------------------------------------------------------------------------------------------------

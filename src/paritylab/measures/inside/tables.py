@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,17 +13,33 @@ if TYPE_CHECKING:
     import polars
 
 
-class Shown:
+class Tabular(ABC):
     """A result that is a table in a notebook, and a few of its rows in a terminal."""
 
-    def to_frame(self) -> polars.DataFrame:
-        raise NotImplementedError
+    @abstractmethod
+    def to_frame(self) -> polars.DataFrame: ...
 
     def _repr_html_(self) -> str:
         return self.to_frame()._repr_html_()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}\n{self.to_frame()}"
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Sampled(Tabular):
+    """A result over all inputs, where ``samples`` is None, or over so many; ``level`` is that of its intervals.
+
+    ``about`` says which networks these are.
+    """
+
+    samples: int | None
+    level: float
+    about: dict[str, np.ndarray] = field(repr=False)
+
+    @property
+    def exact(self) -> bool:
+        return self.samples is None
 
 
 def table(about: Mapping[str, np.ndarray], columns: Mapping[str, Any], lead: tuple[int, ...]) -> polars.DataFrame:

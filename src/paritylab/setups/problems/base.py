@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import Field
 from typing import Any, ClassVar
@@ -18,7 +19,7 @@ from paritylab.setups.problems.stages import Stage, at_stage
 Inputs = Callable[[Any, int, int], Any]
 
 
-class AnyProblem:
+class AnyProblem(ABC):
     """A law of inputs, a target, label noise, and a stream or a finite sample.
 
     Inputs are drawn packed, or as reals by a user's function; ``signs`` and ``labels`` make of them what the network
@@ -52,9 +53,9 @@ class AnyProblem:
                 "short_last=True is for a finite sample in passes")
 
     @property
+    @abstractmethod
     def shared(self) -> AnyProblem:
         """The problem less what each run carries by itself."""
-        raise NotImplementedError
 
     @property
     def sampler(self) -> Inputs | None:
@@ -67,9 +68,9 @@ class AnyProblem:
         return self.sampler is None
 
     @property
+    @abstractmethod
     def support(self) -> Any:
         """The positions that the target depends on, in order; None where they are not known."""
-        raise NotImplementedError
 
     @property
     def k(self) -> int | None:
@@ -145,9 +146,9 @@ class AnyProblem:
         """What a network sees of drawn inputs; their law may depend on the support with this mask (its own if None)."""
         return bits.unpack(drawn, self.n) if self.packed else drawn
 
+    @abstractmethod
     def labels(self, drawn: Any, mask: Any) -> Any:
         """The target at drawn inputs, for a run with this mask."""
-        raise NotImplementedError
 
     def flip_at(self, step: Any, flip: Any) -> Any:
         """Below which words flip labels at a step, where ``flip`` is the run's own."""
