@@ -43,7 +43,7 @@ def emulator(tmp_path_factory) -> Emulator:
 SHORT = ("polynet, adam, everything", "warp: clipped, everything", "warp: adam without eps", "warp: sample in passes",
          "lane: no biases, everything", "neuron, batch 40, everything", "warp: two tiles, 33 inputs, batch 100",
          "team: two, width 100", "lane: staged tasks", "warp: mixture of three", "team: many tasks",
-         "deep: four layers, everything")
+         "deep: four layers, everything", "large: adam")
 
 
 @pytest.mark.parametrize("name", slow_but(CASES, *SHORT))

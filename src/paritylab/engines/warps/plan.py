@@ -69,7 +69,8 @@ class Trace(NamedTuple):
 @dataclass(frozen=True)
 class Plan:
     """A kernel and its constants: blocks of ``threads`` threads and ``shared`` bytes, in which ``teams`` teams train
-    a network each, with ``room`` floats of device memory. The kernel that draws initial params is apart, because programs may differ in them alone."""
+    a network each, with ``room`` floats of device memory for each. The kernel that draws initial params is apart,
+    because programs may differ in them alone."""
 
     kernel: str
     constants: dict[str, Any]
@@ -285,7 +286,7 @@ def _start(law: Init, configuration: Configuration) -> dict[str, Any]:
 
 
 def kernel_of(configuration: Configuration, chip: Chip = H200) -> str | None:
-    """Which kernel trains this, ``deep``, ``large``, ``tiles`` or ``threads``; None where it does not fit on the chip."""
+    """Which kernel trains this: ``deep``, ``large``, ``tiles``, ``threads``, or None where it does not fit on the chip."""
     if configuration.below:
         if deep.fits(configuration, memories(configuration), chip.shared):
             return "deep"
