@@ -7,7 +7,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*)
 # The engine and BLAS choose their own threads; more test processes than cores only slow each other down.
 WORKERS ?= 2
 
-.PHONY: setup demo test test-slow test-long soak slurm sanitize arm web docs gallery notebooks lint bench wheel clean
+.PHONY: setup demo test test-slow test-long test-packs soak slurm sanitize arm web docs gallery notebooks lint bench wheel clean
 setup: $(READY)
 
 $(VENV)/made:
@@ -37,6 +37,18 @@ test-slow: $(READY)
 test-long: $(READY)
 	$(FEWER) $(PYTEST) -m "long and not slow" $(addprefix --ignore=,$(ENGINES)) tests
 	$(PYTEST) -m "long and not slow" $(ENGINES)
+
+# The papers of packs/ with their tests, beside the package and not in .venv: the core's tests are run without them.
+PACKS := build/packs
+WITH_PACKS := PYTHONPATH=$(PACKS):packs/emergence/src:packs/grokking/src
+$(PACKS)/ready: $(READY) $(wildcard packs/*/pyproject.toml)
+	rm -rf $(PACKS)
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --target $(PACKS) \
+	    --editable packs/emergence --editable packs/grokking
+	touch $@
+
+test-packs: $(PACKS)/ready
+	$(WITH_PACKS) $(FEWER) $(PYTEST) packs
 
 # Faults of every kind for an hour; docs/explanation/reliability.md shows the counts.
 SECONDS ?= 3600

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -247,3 +248,25 @@ def test_a_cell_can_be_measured_with_jax_and_numpy_alone():
             "print(playing.task(design.Cell('shampoo', 'narrow', 40, 2), design.SIZES['quick']).name)")
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert shown.startswith("computed-optimiser-cell-")
+
+
+def test_the_page_of_the_study_says_what_the_shipped_table_says():
+    rows = json.loads(table.SHIPPED.read_text())["rows"]
+    by = {(row["optimiser"], row["network"], row["n"], row["k"]): row for row in rows}
+    cells = sorted({place[1:] for place in by})
+    best = {axis: {cell: min(row[axis] for place, row in by.items() if place[1:] == cell) for cell in cells}
+            for axis in ("steps", "flops")}
+    page = (Path(__file__).parents[1] / "docs" / "explanation" / "studies" / "optimisers.md").read_text()
+    printed = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines()
+               if line.count("|") == 7 and "first" not in line and "---" not in line]
+    names = {"Adam, AdamW": ("adam", "adamw"), "Shampoo, one-sided": ("shampoo",),
+             "schedule-free AdamW": ("schedule-free",)}
+    told = [(entrant, numbers) for name, *numbers in printed for entrant in names.get(name, (name.lower(),))]
+    assert sorted(entrant for entrant, _ in told) == sorted({row["optimiser"] for row in rows})
+    for entrant, numbers in told:
+        ratios = [np.exp(np.mean([np.log(by[entrant, *cell]["steps"] / by["sgd", *cell]["steps"])
+                                  for cell in cells if cell[0] == network]))
+                  for network in ("narrow", "wide", "polynet")]
+        first = [sum(by[entrant, *cell][axis] == best[axis][cell] for cell in cells) for axis in ("steps", "flops")]
+        assert [f"{ratio:.2f}".removesuffix(".00") for ratio in ratios] == numbers[:3], entrant
+        assert [str(count) for count in first] == numbers[3:], entrant

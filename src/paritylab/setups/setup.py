@@ -183,10 +183,10 @@ class Setup(Shown):
 
     @functools.cached_property
     def start(self) -> Setup:
-        """A Setup with all that decides how params start, and nothing else; the activation does not."""
+        """A Setup with all that decides how params start, and nothing else; activation and inputs do not."""
         network = self.learner.network
         if isinstance(network, (networks.MLP, networks.Neuron)):
-            network = replace(network, activation="relu")
+            network = replace(network, activation="relu", **{"inputs": "signs"} if hasattr(network, "inputs") else {})
         return Setup(problems.Parity(self.problem.n, 0), Learner(network, self.learner.init))
 
     def params(self, key: Any) -> Any:
@@ -273,6 +273,7 @@ CLASSES: dict[str, type] = {
     "sum": problems.Sum,
     "table": problems.Table,
     "tasks": problems.Tasks,
+    "outputs": problems.Outputs,
     "uniform": laws.Uniform,
     "biased": laws.Biased,
     "mixture": laws.Mixture,

@@ -1,0 +1,1 @@
+"""Emergence, scaling laws and skills on multitask parities: claims of four papers, for paritylab."""

@@ -1,0 +1,1 @@
+"""The claims of liu2025."""

@@ -1,0 +1,1 @@
+"""The claims of merrill2023."""
