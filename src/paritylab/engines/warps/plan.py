@@ -286,7 +286,7 @@ def _start(law: Init, configuration: Configuration) -> dict[str, Any]:
 
 
 def kernel_of(configuration: Configuration, chip: Chip = H200) -> str | None:
-    """Which kernel trains this: ``deep``, ``large``, ``tiles``, ``threads``, or None where it does not fit on the chip."""
+    """Which kernel trains this: ``deep``, ``large``, ``tiles``, ``threads``; None where it does not fit on the chip."""
     if configuration.below:
         if deep.fits(configuration, memories(configuration), chip.shared):
             return "deep"
