@@ -1,10 +1,12 @@
 """The GPU engine ``warps`` beside JAX and PyTorch on one GPU: ``python benchmarks/warps.py [section ...]``.
 
 Sections: ``kernels`` (W1 to W3 over launch parameters), ``optimisers`` (W1 to W3 by each of them), ``problems`` (W1 on
-finite samples, other laws of inputs and targets), ``deep`` (small deep networks, by ``jax`` too), ``cache`` (compiling,
-and finding what was compiled), ``million`` (10^6 networks of (30, 3) from nothing to Records), ``others`` (JAX, batched
-PyTorch, a PyTorch loop), which take about seven minutes; ``W1``, ``W2`` and ``W3`` alone are for profilers. Prints one
-line of JSON for each result as it comes.
+finite samples, other laws of inputs and targets), ``deep`` (small deep networks, by ``jax`` too), ``large`` (W4 over
+launch parameters), ``cache`` (compiling, and finding what was compiled), ``million`` (10^6 networks of (30, 3) from
+nothing to Records), ``others`` (JAX, batched PyTorch, a PyTorch loop), which take about seven minutes. ``table`` times
+W1 to W4, momentum, Adam, a finite sample, tasks, a small deep network and the Transformer by ``warps``, ``jax`` and
+batched PyTorch and prints them as Markdown, in about four minutes; ``W1``, ``W2``, ``W3`` and ``W4`` alone are for
+profilers. Prints one line of JSON for each result as it comes.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from workloads import DEEP, IDLE_RATE, WORKLOADS
+from workloads import DEEP, EVERY, IDLE_RATE, WORKLOADS
 
 import paritylab as pl
 from paritylab import laws
@@ -103,10 +105,17 @@ DEEP_SWEEP: dict[str, list[dict[str, Any]]] = {
             *({"tiles": 2, "blocks": blocks} for blocks in (3, 4))],
     "D100": [{"blocks": 1}, {"team": 4}, {"tiles": 2}],
 }
+LARGE = {"kernel": "large"}  # the kernel that W4 needs
+LARGE_SWEEP: list[dict[str, Any]] = [LARGE, *({**LARGE, "tiles": 1, "warps": warps} for warps in (16, 12, 8)),
+                                     {**LARGE, "samples": 32}]
 DEEP_RULES = {"momentum": pl.SGD(IDLE_RATE, momentum=0.9), "adam": pl.Adam(IDLE_RATE)}
 DEEP_JAX = [["D32", 2**12], ["D32", 2**14], ["D32", 2**16], ["D64", 2**12], ["D64", 2**14], ["D100", 2**12],
             ["W4", 2**10]]
 OTHERS_SECONDS = 75  # for each
+TABLE = ("W1", "W2", "W3", "W4", "W1 momentum", "W1 adam", "W1 sample", "W1 tasks", "D32", "Transformer")
+TABLE_SLOTS = {"W1": 2**14, "W2": 2**14, "W3": 2**16, "W4": 2**10, "D32": 2**16, "Transformer": 16}
+TABLE_TORCH = {"W3": 2**16, "D32": 2**14, "W4": 2**8}  # models, where they are not as many as the slots of jax
+TABLE_SECONDS = 240  # for each engine
 
 
 def show(**result: Any) -> None:
@@ -127,7 +136,39 @@ def steady_rate(pool: Any) -> float:
 def kernels(only: str | None = None) -> None:
     """Every workload with every tuning, or one as it comes."""
     cases = [(name, tuning) for name, tunings in SWEEP.items() for tuning in [{}, *tunings]]
-    time_each({name: work.setup() for name, work in WORKLOADS.items()}, [(only, {})] if only else cases)
+    chosen = [(only, LARGE if only == "W4" else {})] if only else cases
+    time_each({name: work.setup() for name, work in WORKLOADS.items()}, chosen)
+
+
+def large() -> None:
+    """W4 over launch parameters and optimisers, and a network that fits into shared memory too."""
+    setups = {name: EVERY[name].setup() for name in ("W4", "D100")}
+    for rule, made in DEEP_RULES.items():
+        setups[f"W4 {rule}"] = replace(setups["W4"], learner=replace(setups["W4"].learner, optimiser=made))
+    cases = [("W4", tuning) for tuning in LARGE_SWEEP] + [(name, LARGE) for name in setups if name != "W4"]
+    time_each(setups, cases)
+
+
+def table() -> None:
+    """Everything beside everything, from one run, as Markdown."""
+    on_gpu = {name: EVERY[name].setup() for name in TABLE if name != "Transformer"}  # which ``warps`` does not take
+    cases = [(name, tuning) for name in on_gpu for tuning in (LARGE_SWEEP[:2] if name == "W4" else [{}])]
+    rates: dict[str, dict[str, float]] = {name: {} for name in TABLE}
+    slots = [[name, TABLE_SLOTS[name if name in TABLE_SLOTS else "W1"]] for name in TABLE]
+    models = [[name, TABLE_TORCH.get(name, count)] for name, count in slots]
+    found = [("warps", time_each(on_gpu, cases)), ("jax", time_others("jax", slots, TABLE_SECONDS)),
+             ("PyTorch", time_others("torch-batched", models, TABLE_SECONDS))]
+    for engine, results in found:
+        for result in results:
+            of = rates[result["workload"]]
+            of[engine] = max(of.get(engine, 0.0), result["rate"])
+    print("| | `warps` | `jax` | PyTorch, batched | `warps` against `jax` | against PyTorch |")
+    print("|---|---|---|---|---|---|")
+    for name, of in rates.items():
+        speeds = [f"{of[engine]:.3g}" if engine in of else "" for engine, _ in found]
+        ratios = [f"{of['warps'] / of[other]:.3g}" if {"warps", other} <= set(of) else ""
+                  for other in ("jax", "PyTorch")]
+        print("|", " | ".join([name, *speeds, *ratios]), "|", flush=True)
 
 
 def optimisers() -> None:
@@ -176,8 +217,9 @@ def cache() -> None:
             show(cache=name, seconds=float(done.stdout), files=len(files), bytes=sum(f.stat().st_size for f in files))
 
 
-def time_each(setups: dict[str, Any], cases: list[tuple[str, dict[str, Any]]]) -> None:
+def time_each(setups: dict[str, Any], cases: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
     """The steady rate of each Setup by each tuning; all kernels are compiled first, on all cores."""
+    results = []
     gpu = device.current()
     assert gpu is not None
 
@@ -199,9 +241,11 @@ def time_each(setups: dict[str, Any], cases: list[tuple[str, dict[str, Any]]]) -
             queue = Queue([Job(setups[name], 0, np.arange(ROWS))])
             pool = WarpsPool(setups[name].program, ROWS, **tuning)
             pool.load(queue.take(pool.room))
-            show(workload=name, tuning=tuning, **made.facts, rate=steady_rate(pool))
+            results.append({"workload": name, "tuning": tuning, **made.facts, "rate": steady_rate(pool)})
+            show(**results[-1])
         except Exception as error:
             show(workload=name, tuning=tuning, failed=str(error)[:300])
+    return results
 
 
 def million() -> None:
@@ -237,26 +281,29 @@ def others() -> None:
         time_others(engine, cases)
 
 
-def time_others(engine: str, cases: list[list[Any]]) -> None:
+def time_others(engine: str, cases: list[list[Any]], most: int = OTHERS_SECONDS) -> list[dict[str, Any]]:
+    results = []
     worker = Path(__file__).with_name("worker.py")
     same = {"threads": 1, "cores": [], "device": "gpu", "seconds": 0.7, "runs": 0}
-    for line in lines_of([sys.executable, str(worker), json.dumps({"engine": engine, "cases": cases, **same})]):
-        show(engine=engine, **json.loads(line))
+    for line in lines_of([sys.executable, str(worker), json.dumps({"engine": engine, "cases": cases, **same})], most):
+        results.append(json.loads(line))
+        show(engine=engine, **results[-1])
+    return results
 
 
-def lines_of(command: list[str]) -> Iterator[str]:
+def lines_of(command: list[str], most: int) -> Iterator[str]:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=OTHERS_SECONDS)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=most)
         out, error = done.stdout, done.stderr
     except subprocess.TimeoutExpired as stopped:
-        out, error = (stopped.stdout or b"").decode(), f"stopped after {OTHERS_SECONDS} s"
+        out, error = (stopped.stdout or b"").decode(), f"stopped after {most} s"
     yield from (line for line in out.splitlines() if line.startswith("{"))
     if error:
         print(error.strip().splitlines()[-1], file=sys.stderr)
 
 
-SECTIONS = {each.__name__: each for each in (kernels, optimisers, problems, deep, cache, million, others)}
-ALONE = {name: functools.partial(kernels, name) for name in SWEEP}
+SECTIONS = {each.__name__: each for each in (kernels, optimisers, problems, deep, large, cache, million, others)}
+ALONE = {"table": table} | {name: functools.partial(kernels, name) for name in WORKLOADS}
 
 
 def main() -> None:

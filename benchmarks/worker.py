@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from workloads import DEEP, WORKLOADS, Workload
+from workloads import EVERY, WORKLOADS, Workload
 
 PEAK_SECONDS = 0.15
 WARM_CALLS = 4
@@ -74,6 +74,10 @@ def torch_advance(work: Workload, engine: str, threads: int, slots: int | None, 
     if engine == "torch-loop":
         return torch_baselines.one_model(work, name), 1
     models = slots or work.models
+    if not work.widths:
+        import torch_transformer
+
+        return torch_transformer.many_transformers(work, name, models), models
     return torch_baselines.many_models(work, name, models), models
 
 
@@ -94,7 +98,7 @@ def converged_rate(engine: str, threads: int, runs: int) -> float:
 def results(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     engine, threads, device = request["engine"], request["threads"], request["device"]
     for name, asked in request["cases"]:
-        work = (WORKLOADS | DEEP)[name]
+        work = EVERY[name]
         if engine.startswith("torch"):
             advance, slots = torch_advance(work, engine, threads, asked, device)
         else:

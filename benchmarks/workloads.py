@@ -7,7 +7,7 @@ that no run ends while it is timed.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 K = 3
@@ -15,11 +15,18 @@ EVAL_EVERY = 10
 EVAL_SIZE = 128
 IDLE_RATE = 1e-6  # learning rate of timed runs: every update is computed, nothing is learned
 ENDLESS = 10**9  # their step limit
+LONG = 2**25  # that of runs through a finite sample, which there is a limit for
+SAMPLE = 1000  # examples of a finite sample
+TASKS = [(10 + t, 20, 21) for t in range(10)]  # behind ten control bits
 
 
 @dataclass(frozen=True)
 class Workload:
-    """One network and batch size; ``models`` is how many of them batched PyTorch trains at once on a CPU core."""
+    """One network and batch size; ``models`` is how many of them batched PyTorch trains at once on a CPU core.
+
+    ``rule`` is ``sgd``, ``momentum`` or ``adam``, ``data`` is ``fresh``, ``sample`` or ``tasks``. Without widths the
+    network is the Transformer of barak2022.
+    """
 
     name: str
     n: int
@@ -27,6 +34,8 @@ class Workload:
     batch: int
     models: int
     gpu_slots: tuple[int, ...]
+    rule: str = "sgd"
+    data: str = "fresh"
 
     @property
     def layers(self) -> list[tuple[int, int]]:
@@ -44,13 +53,18 @@ class Workload:
         first, *later = (a * b for a, b in self.layers[:-1])
         return self.batch * (4 * first + 6 * sum(later))
 
-    def setup(self, lr: float = IDLE_RATE, max_steps: int = ENDLESS) -> Any:
+    def setup(self, lr: float = IDLE_RATE, max_steps: int | None = None) -> Any:
         """The workload as a paritylab Setup."""
         import paritylab as pl
 
-        learner = pl.Learner(pl.MLP(self.widths), optimiser=pl.SGD(lr), batch=self.batch)
-        protocol = pl.Protocol(max_steps=max_steps, eval_every=EVAL_EVERY, eval_size=EVAL_SIZE)
-        return pl.Setup(pl.Parity(self.n, K), learner, protocol)
+        optimisers = {"sgd": pl.SGD(lr), "momentum": pl.SGD(lr, momentum=0.9), "adam": pl.Adam(lr)}
+        problems = {"fresh": lambda: pl.Parity(self.n, K), "sample": lambda: pl.Parity(self.n, K, sample=SAMPLE),
+                    "tasks": lambda: pl.Problem(self.n, pl.Tasks(TASKS))}
+        network = pl.MLP(self.widths) if self.widths else pl.Transformer()
+        learner = pl.Learner(network, optimiser=optimisers[self.rule], batch=self.batch)
+        most = max_steps or (LONG if self.data == "sample" else ENDLESS)
+        protocol = pl.Protocol(max_steps=most, eval_every=EVAL_EVERY, eval_size=EVAL_SIZE)
+        return pl.Setup(problems[self.data](), learner, protocol)
 
 
 WORKLOADS = {
@@ -67,3 +81,13 @@ DEEP = {
     for width in (32, 64, 100)
 }
 """Small deep networks, beside the four."""
+MORE = {
+    w.name: w
+    for w in (
+        *(replace(WORKLOADS["W1"], name=f"W1 {rule}", rule=rule) for rule in ("momentum", "adam")),
+        *(replace(WORKLOADS["W1"], name=f"W1 {data}", data=data) for data in ("sample", "tasks")),
+        Workload("Transformer", 30, (), 32, models=1, gpu_slots=(16,), rule="adam"),
+    )
+}
+"""What else is compared on a GPU."""
+EVERY = WORKLOADS | DEEP | MORE

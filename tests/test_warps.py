@@ -43,7 +43,7 @@ def emulator(tmp_path_factory) -> Emulator:
 SHORT = ("polynet, adam, everything", "warp: clipped, everything", "warp: adam without eps", "warp: sample in passes",
          "lane: no biases, everything", "neuron, batch 40, everything", "warp: two tiles, 33 inputs, batch 100",
          "team: two, width 100", "lane: staged tasks", "warp: mixture of three", "team: many tasks",
-         "deep: four layers, everything")
+         "deep: four layers, everything", "large: adam")
 
 
 @pytest.mark.parametrize("name", slow_but(CASES, *SHORT))
@@ -192,8 +192,9 @@ extern "C" void draws(const u32* key, int count, u32* words, float* normals) {
 """
 
 
-def test_random_numbers_are_those_of_jax(emulator):
-    constants = {"FAMILY": "MLP", "N": 1, "WIDTH": 1, "BIAS": 1, "sizes": (1.0, 1.0, 1.0)}
+@pytest.mark.parametrize("by_products", [False, True])
+def test_random_numbers_are_those_of_jax(by_products, emulator):
+    constants = {"FAMILY": "MLP", "N": 1, "WIDTH": 1, "BIAS": 1, "sizes": (1.0, 1.0, 1.0), "BY_PRODUCTS": by_products}
     library = emulator.library(prelude(constants) + _text("base") + _text("threefry") + PROBE)
     key, count = np.array([17, 4_000_000_000], np.uint32), 20_000
     words, normals = np.zeros(count, np.uint32), np.zeros(count, np.float32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +16,8 @@ import paritylab as pl
 from paritylab.engines import choose, warps
 from paritylab.engines.configuration import Configuration
 from paritylab.engines.warps import device as devices
-from paritylab.engines.warps.plan import Chip, Trace, kernel_of
+from paritylab.engines.warps import plan as plans
+from paritylab.engines.warps.plan import Chip, Trace, kernel_of, plan
 from paritylab.errors import InvalidInput
 
 KB, GB = 2**10, 2**30
@@ -27,7 +29,7 @@ CHIPS = {  # of each capability a small one, as the CUDA programming guide and d
     "10.0": Chip((10, 0), 148, 227 * KB, 180 * GB),
     "12.0": Chip((12, 0), 20, 99 * KB, 8 * GB),
 }
-SHORT = ("lane: one input", "team: a frozen layer", "deep: 30-32-32")
+SHORT = ("lane: one input", "team: a frozen layer", "deep: 30-32-32", "large: adam")
 FEW = [name for place, name in enumerate(CASES) if name not in POSED or place % 4 == 0]
 compiler = pytest.mark.skipif(nvrtc.library() is None, reason="NVRTC is not installed (nvidia-cuda-nvrtc)")
 
@@ -92,6 +94,21 @@ def test_deep_networks_take_the_memory_that_is_there():
     for chip in CHIPS.values():
         fit = [widths for widths, configuration in sizes.items() if kernel_of(configuration, chip) == "deep"]
         assert fit == list(sizes)[: 1 + (chip.shared > 120 * KB) + (chip.shared > 200 * KB)]
+
+
+def test_large_networks_pass_fewer_samples_at_once_where_shared_memory_is_small(monkeypatch):
+    """W4 of the documentation; it is not taken by itself as long as nobody has timed it."""
+    program = pl.Setup(pl.Parity(50, 3), pl.Learner(pl.MLP((512, 512, 64)), batch=64)).program
+    configuration = Configuration.of(program)
+    for chip in CHIPS.values():
+        made = plan(program, configuration, chip, kernel="large")
+        assert made.shared <= chip.shared
+        assert made.constants["AT_ONCE"] == (64 if chip.shared > 150 * KB else 32)
+        assert kernel_of(configuration, chip) is None
+        monkeypatch.setattr(plans, "LARGE_BY_ITSELF", True)
+        assert kernel_of(configuration, chip) == "large"
+        assert kernel_of(Configuration.of(replace(program, learner=pl.Learner(pl.MLP((2048, 8))))), chip) is None
+        monkeypatch.undo()
 
 
 @pytest.mark.parametrize("capability", [(7, 5), (6, 1)])

@@ -129,6 +129,25 @@ DEEP: dict[str, Case] = {
     "deep: two tiles": (case(pl.MLP((33, 30), "gelu"), 30, 40, momentum=0.5), {"tiles": 2}),
     "deep: width 100": (case(pl.MLP((100, 60)), 30, 32), {}),
 }
+LARGE: dict[str, Case] = {
+    "large: 50-80-96-20, batch 64": (case(pl.MLP((80, 96, 20)), 50, 64), {}),
+    "large: four layers, everything": (case(pl.MLP((17, 40, 5, 16), "gelu"), 9, 32, "square",
+                                            **{**EVERYTHING, "rates": (2, 0.5, 1, 3, 0.5)}), {"tiles": 1, "warps": 2}),
+    "large: no biases, batch 70": (case(pl.MLP((16, 33, 8), bias=False), 64, 70, "square",
+                                        **{**EVERYTHING, "rates": (2, 0.5, 1, 3)}), {"tiles": 1, "warps": 4}),
+    "large: a frozen layer": (case(pl.MLP((10, 10), "clipped-relu"), 1, 5, "l1", **{**FROZEN, "rates": (1, 0, 2)}),
+                              {"warps": 2}),
+    "large: adam": (case(pl.MLP((12, 40), "gelu"), 31, 40, "logistic", by=pl.Adam, lr=0.003, eps=1e-4), {"warps": 4}),
+    "large: clipped, everything": (case(pl.MLP((10, 12, 7), "gelu"), 20, 40, "square", clip=0.3,
+                                        **{**EVERYTHING, "rates": (2, 0.5, 1, 3)}), {"tiles": 1, "warps": 4}),
+    "large: rmsprop without eps": (case(pl.MLP((5, 7), "gelu"), 9, 16, "square", by=pl.RMSProp, lr=0.001, eps=0.0,
+                                        momentum=0.9), {"warps": 1}),
+    "large: sample in passes": (case(pl.MLP((10, 10)), 20, 32, momentum=0.5, flips=0.3, data={"sample": 70}),
+                                {"tiles": 1, "warps": 2}),
+    "large: batch 130": (case(pl.MLP((40, 20)), 33, 130, "logistic"), {"warps": 4}),
+    "large: 32 at once, batch 64": (case(pl.MLP((40, 20)), 33, 64, "logistic", momentum=0.5), {"samples": 32}),
+}
+LARGE = {name: (setup, {"kernel": "large", **tuning}) for name, (setup, tuning) in LARGE.items()}
 CASES: dict[str, Case] = {
     "lane: one input": (case(pl.MLP(1), 1, 1), {}),
     "lane: 31 inputs, batch 1": (case(pl.MLP(10), 31, 1), {}),
@@ -162,6 +181,7 @@ CASES: dict[str, Case] = {
     **FINITE,
     **POSED,
     **DEEP,
+    **LARGE,
     "team: three, 64 inputs": (case(pl.MLP(40, "infinite-zigzag:2"), 64, 32, "hinge:0.3"), {"tiles": 1}),
     "team: two, width 100": (case(pl.MLP(100), 30, 32), {}),
     "team: more warps than have room": (case(pl.MLP(520), 5, 16), {}),

@@ -237,9 +237,19 @@ inline unsigned atomicAdd(unsigned* at, unsigned amount) {
     return before;
 }
 
+inline unsigned atomicMax(unsigned* at, unsigned other) {
+    const unsigned before = *at;
+    if (other > before) *at = other;
+    return before;
+}
+
 inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
     shift &= 31;
     return shift ? (high << shift) | (low >> (32 - shift)) : high;
+}
+template <unsigned FACTOR>
+inline unsigned long long mul_wide(unsigned x) {
+    return static_cast<unsigned long long>(x) * FACTOR;
 }
 template <unsigned SELECTOR>
 inline unsigned prmt(unsigned x, unsigned y) {
@@ -253,6 +263,12 @@ inline unsigned prmt(unsigned x, unsigned y) {
     }
     return result;
 }
+inline unsigned turn_halves(unsigned x, int line = __builtin_LINE()) {
+    const int lane = emulator::my_lane(), group = lane / 4, quad = lane % 4;
+    const uint64_t* all = emulator::exchange(x, 0xffffffffu, line);
+    const auto half = [&](int row) { return unsigned(all[4 * row + group / 2]) >> (16 * (group % 2)) & 0xffffu; };
+    return half(2 * quad) | half(2 * quad + 1) << 16;
+}
 inline unsigned long long nanoseconds() {
     return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -262,6 +278,7 @@ inline float __uint_as_float(unsigned x) { return emulator::from_word<float>(x);
 inline unsigned __float_as_uint(float x) { return unsigned(emulator::to_word(x)); }
 inline int min(int a, int b) { return a < b ? a : b; }
 inline int max(int a, int b) { return a > b ? a : b; }
+inline unsigned max(unsigned a, unsigned b) { return a > b ? a : b; }
 inline float max_nan(float a, float b) { return a != a || a > b ? a : b; }
 inline float min_nan(float a, float b) { return a != a || a < b ? a : b; }
 inline float approximate_root(float x) { return std::sqrt(x); }
@@ -269,18 +286,54 @@ inline float approximate_quotient(float x, float y) { return x / y; }
 inline float sinpif(float x) { return float(std::sin(M_PI * std::fmod(double(x), 2.0))); }
 inline float cospif(float x) { return float(std::cos(M_PI * std::fmod(double(x), 2.0))); }
 
-// D += A B with A 16 x 16 and B 16 x 8 of bfloat16: each lane brings and takes its documented fragments.
-inline void mma_bf16(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1, int line = __builtin_LINE()) {
+// The half nearest to a float, the even one of two; and a half as a float.
+inline unsigned to_half(float x) {
+    const unsigned bits = __float_as_uint(x), sign = bits >> 16 & 0x8000u;
+    const float size = std::fabs(x);
+    if (x != x) return 0x7fffu;
+    if (size >= 65520.0f) return sign | 0x7c00u;
+    const int exponent = std::max(std::ilogb(std::max(size, 0x1p-24f)), -14);
+    const unsigned steps = unsigned(std::nearbyint(std::ldexp(size, 10 - exponent)));  // 2048 goes on to the next exponent
+    return sign | (unsigned(exponent + 14) * 1024 + steps);
+}
+inline float from_half(unsigned half) {
+    const int exponent = half >> 10 & 31;
+    const float steps = float(half & 1023u) + (exponent ? 1024.0f : 0.0f);
+    float size = std::ldexp(steps, std::max(exponent, 1) - 25);
+    if (exponent == 31) size = half & 1023u ? NAN : INFINITY;
+    return half & 0x8000u ? -size : size;
+}
+inline unsigned to_halves(float low, float high) { return to_half(low) | to_half(high) << 16; }
+inline float low_half(unsigned both) { return from_half(both & 0xffffu); }
+inline float high_half(unsigned both) { return from_half(both >> 16); }
+
+// Each lane brings where a row of 8 halves begins, of four matrices after each other.
+template <bool TURNED>
+inline void load_matrices(unsigned (&m)[4], const unsigned short* row, int line = __builtin_LINE()) {
+    if (reinterpret_cast<uintptr_t>(row) % 16) emulator::failure = "a row of a matrix that is not aligned", emulator::leave();
+    const int lane = emulator::my_lane(), group = lane / 4, pair = 2 * (lane % 4);
+    const uint64_t* rows = emulator::exchange(reinterpret_cast<uintptr_t>(row), 0xffffffffu, line);
+    for (int i = 0; i < 4; ++i) {
+        const auto at = [&](int r, int c) { return unsigned(reinterpret_cast<const unsigned short*>(rows[8 * i + r])[c]); };
+        m[i] = TURNED ? at(pair, group) | at(pair + 1, group) << 16 : at(group, pair) | at(group, pair + 1) << 16;
+    }
+}
+inline float* in_device_memory(float* at) { return at; }
+inline void expect(const float*) {}
+
+// D += A B with A 16 x 16 and B 16 x 8 of numbers of 16 bits: each lane brings and takes its documented fragments.
+template <class Number>
+inline void mma(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1, const Number& number, int line) {
     using namespace emulator;
     Warp& warp = my_warp();
     const int lane = my_lane(), group = lane / 4, pair = 2 * (lane % 4);
     const int now = warp.meeting.number & 1;
     for (int half = 0; half < 2; ++half) {
         for (int r = 0; r < 4; ++r) {
-            warp.a[now][group + 8 * (r & 1)][pair + half + 8 * (r >> 1)] = from_bf16(a[r] >> (16 * half));
+            warp.a[now][group + 8 * (r & 1)][pair + half + 8 * (r >> 1)] = number(a[r] >> (16 * half) & 0xffffu);
         }
-        warp.b[now][group][pair + half] = from_bf16(b0 >> (16 * half));
-        warp.b[now][group][pair + half + 8] = from_bf16(b1 >> (16 * half));
+        warp.b[now][group][pair + half] = number(b0 >> (16 * half) & 0xffffu);
+        warp.b[now][group][pair + half + 8] = number(b1 >> (16 * half) & 0xffffu);
     }
     exchange(0, 0xffffffffu, line);
     for (int c = 0; c < 4; ++c) {
@@ -291,6 +344,13 @@ inline void mma_bf16(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigne
         }
         d[c] += (sums[0] + sums[2]) + (sums[1] + sums[3]);
     }
+}
+
+inline void mma_bf16(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1, int line = __builtin_LINE()) {
+    mma(d, a, b0, b1, emulator::from_bf16, line);
+}
+inline void mma_f16(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1, int line = __builtin_LINE()) {
+    mma(d, a, b0, b1, from_half, line);
 }
 
 #define DYNAMIC_SHARED(name) float* name = emulator::shared_memory

@@ -42,10 +42,11 @@ def build(source: str, folder: Path, *options: str) -> ctypes.CDLL:
     """A shared library of a kernel's source and the emulator."""
     text = f'#include "{HERE / "emulator.h"}"\n#line 1 "kernel"\n{source}'
     path = folder / hashlib.sha256((text + " ".join(options)).encode()).hexdigest()[:16]
-    path.with_suffix(".cpp").write_text(text)
-    command = ["c++", "-std=c++17", "-O1", "-w", "-fPIC", "-shared", "-fno-strict-aliasing", "-ffp-contract=off"]
-    files = [str(path.with_suffix(".cpp")), "-o", str(path.with_suffix(".so"))]
-    subprocess.run([*command, *options, *files], check=True)
+    if not path.with_suffix(".so").exists():  # by another device
+        path.with_suffix(".cpp").write_text(text)
+        command = ["c++", "-std=c++17", "-O1", "-w", "-fPIC", "-shared", "-fno-strict-aliasing", "-ffp-contract=off"]
+        files = [str(path.with_suffix(".cpp")), "-o", str(path.with_suffix(".so"))]
+        subprocess.run([*command, *options, *files], check=True)
     return ctypes.CDLL(str(path.with_suffix(".so")))
 
 
@@ -67,19 +68,30 @@ class Guarded:
 
 
 class Emulator:
-    """The Device; it compiles into ``folder`` and claims to run ``blocks`` blocks at once."""
+    """The Device; it compiles into ``folder`` and claims to run ``blocks`` blocks at once. Of several a
+    thread may work with one at a time, by their numbers, as on GPUs."""
 
     name = "emulated GPU"
     chip = H200
 
-    def __init__(self, folder: Path, blocks: int = 2) -> None:
+    _used = threading.local()
+    _lock = threading.RLock()  # of everything: a fiber is one thread's, and a library all devices'
+
+    def __init__(self, folder: Path, blocks: int = 2, number: int = 0) -> None:
         self.blocks = blocks
+        self.number = number
         self._folder = folder
         self._kernels: dict[str, ctypes.CDLL] = {}
         self._memory: weakref.WeakSet[Guarded] = weakref.WeakSet()
-        self._lock = threading.RLock()  # of everything: a fiber is one thread's
+
+    def use(self) -> None:
+        self._used.number = self.number
+
+    def _require_current(self) -> None:
+        assert getattr(self._used, "number", 0) == self.number, "this thread works with another device"
 
     def array(self, values: np.ndarray) -> Array:
+        self._require_current()
         values = np.ascontiguousarray(values)
         guarded = Guarded(values.nbytes)
         with self._lock:
@@ -93,6 +105,7 @@ class Emulator:
         return self.array(np.zeros(shape, dtype))
 
     def numpy(self, array: np.ndarray) -> np.ndarray:
+        self._require_current()
         return np.array(array)
 
     def address(self, array: np.ndarray) -> int:
@@ -114,6 +127,8 @@ class Emulator:
         shared = Guarded(max(bytes_shared, 4))
 
         def launch(blocks: int, *arguments: Any) -> None:
+            self._require_current()
+            assert all(a.guarded in self._memory for a in arguments if not isinstance(a, int)), "another device's array"
             given = [a if isinstance(a, int) else ctypes.c_void_p(a.ctypes.data) for a in (shared.inside, *arguments)]
             with self._lock:
                 shared.inside[:] = PATTERN

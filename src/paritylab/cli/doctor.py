@@ -20,7 +20,8 @@ def add(commands: Any) -> None:
         help="which engines work here, and how fast",
         description="Trains with every engine that works here for some seconds (n = 30, k = 3, width 10, batch 32: W1"
         " of the documentation) and says how many updates all networks together make in a second; of the others it says"
-        " why they do not work, and what to install.",
+        " why they do not work, and what to install. Lists the GPUs that CuPy sees; CUDA_VISIBLE_DEVICES chooses among"
+        " them, and 'warps' trains on all that are of one kind.",
     )
     parser.add_argument("--seconds", type=positive, default=2.0, metavar="S", help="how long each engine is timed")
     add_common(parser, run, out=False)
@@ -46,9 +47,9 @@ def run(options: argparse.Namespace) -> None:
         for done, (name, engine) in enumerate(registered.items()):
             bar.show(done, name)
             found.append(examined(name, engine, options.seconds))
-    chosen, advice = engines.choose(W1), hints()
+    chosen, advice, gpus = engines.choose(W1), hints(), seen()
     if options.json:
-        print_json({"engines": found, "auto": chosen, "advice": advice})
+        print_json({"engines": found, "gpus": gpus, "auto": chosen, "advice": advice})
         return
     rows = [{"engine": each["engine"], "works": "yes" if each["works"] else "no", "steps/s": rounded(each["rate"]),
              "build": each["build"]} for each in found]
@@ -56,6 +57,9 @@ def run(options: argparse.Namespace) -> None:
     for each in found:
         if each["why"]:
             print(f"{each['engine']}: {each['why']}")
+    for number, gpu in enumerate(gpus):
+        print(f"GPU {number}: {gpu['name']}, compute capability {gpu['capability']}, {gpu['processors']} processors,"
+              f" {gpu['memory'] / 1e9:.0f} GB{'' if gpu['trains'] else ', not used by warps'}")
     print(f"'auto' takes {chosen} for these networks")
     for line in advice:
         print(line)
@@ -75,6 +79,19 @@ def examined(name: str, engine: Any, seconds: float) -> dict[str, Any]:
     except Exception as error:  # whatever it is: that is what was asked
         return {**known, "why": f"it fails: {in_a_line(error)}"}
     return {**known, "works": True, "rate": rate, "build": build(engine.label())}
+
+
+def seen() -> list[dict[str, Any]]:
+    """The GPUs that CuPy sees, and whether ``warps`` trains on them: the first, and those like it."""
+    from paritylab.engines import warps
+    from paritylab.engines.warps import device
+
+    found, used = device.search(), device.alike() if warps.available() else ()
+    return [
+        {"name": gpu.name, "capability": ".".join(map(str, gpu.chip.capability)), "processors": gpu.chip.processors,
+         "memory": gpu.chip.memory, "trains": gpu in used}
+        for gpu in (() if isinstance(found, str) else found)
+    ]
 
 
 def hints() -> list[str]:

@@ -27,7 +27,7 @@ from paritylab.storage.records import Records
 
 Keep = Callable[[int, Outcomes], object]
 AT_ONCE = 16
-"""Programs that are trained side by side on a GPU."""
+"""Programs that are trained side by side on each GPU."""
 
 
 def choose(setup: Setup, engine: str = "auto", curves: bool = False) -> str:
@@ -65,6 +65,11 @@ def _fastest(setup: Setup, curves: bool) -> str:
 def on_gpu() -> bool:
     """Whether networks that are too large for a CPU, or too many, can be trained here."""
     return warps.available() or jax.default_backend() != "cpu"
+
+
+def at_once() -> int:
+    """How many programs should be trained side by side here."""
+    return AT_ONCE * max(1, warps.gpus()) if on_gpu() else 1
 
 
 def label(engine: str) -> str:
@@ -170,7 +175,7 @@ def _side_by_side(
         except BaseException as error:  # for whoever asked
             found.put(error)
 
-    with ThreadPoolExecutor(AT_ONCE) as threads:
+    with ThreadPoolExecutor(AT_ONCE * max(1, warps.gpus())) as threads:
         try:
             for group in groups:
                 threads.submit(work, group)

@@ -13,16 +13,18 @@ import numpy as np
 
 from paritylab.engines import lanes
 from paritylab.engines.configuration import Configuration
+from paritylab.engines.interface import Pool
 from paritylab.engines.warps import device
 from paritylab.engines.warps.plan import H200, LEAST_CAPABILITY, MOST_EXAMPLES, MOST_INPUTS, Trace, in_passes, kernel_of
 from paritylab.engines.warps.pool import WarpsPool as WarpsPool
+from paritylab.engines.warps.spread import SpreadPool
 from paritylab.engines.warps.tracer import WarpsTracer
 from paritylab.engines.work import Queue
 from paritylab.memory import Part
 from paritylab.setups.problems import Tasks
 from paritylab.setups.setup import Setup
 
-__all__ = ["WarpsEngine", "WarpsPool", "absence", "available", "label", "refusal"]
+__all__ = ["WarpsEngine", "WarpsPool", "absence", "available", "gpus", "label", "refusal"]
 
 
 def absence() -> str | None:
@@ -41,6 +43,11 @@ def absence() -> str | None:
 def available() -> bool:
     """Whether there is a GPU that the kernels run on, and CuPy to use it with."""
     return absence() is None
+
+
+def gpus() -> int:
+    """How many train."""
+    return len(device.alike()) if available() else 0
 
 
 def label() -> str:
@@ -105,7 +112,10 @@ class WarpsEngine:
     def pool(
         self, program: Setup, runs: int, threads: int | None = None, slots: int | None = None,
         keep_params: bool = False, **options: Any,
-    ) -> WarpsPool:
+    ) -> Pool:
+        devices = device.alike()
+        if len(devices) > 1:
+            return SpreadPool(program, slots or runs, keep_params, devices, **options)
         return WarpsPool(program, slots or runs, keep_params, **options)
 
     def tracer(

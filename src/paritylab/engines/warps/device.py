@@ -1,4 +1,4 @@
-"""The GPU, as far as the pool needs one; tests have another Device that emulates it."""
+"""GPUs, as far as pools need them; tests have another Device that emulates one."""
 
 from __future__ import annotations
 
@@ -36,6 +36,10 @@ class Device(Protocol):
     name: str
     chip: Chip
 
+    def use(self) -> None:
+        """Make it the one that this thread works with; without, that is the first."""
+        ...
+
     def array(self, values: np.ndarray) -> Any:
         """A copy on the device."""
         ...
@@ -56,19 +60,30 @@ class Device(Protocol):
 def current() -> Device | None:
     """The first GPU, or None where there is none or CuPy is not installed."""
     found = search()
-    return None if isinstance(found, str) else found
+    return None if isinstance(found, str) else found[0]
+
+
+def alike() -> tuple[Device, ...]:
+    """The first GPU and all others of its kind: another kind may round differently."""
+    first, found = current(), search()
+    if first is None:
+        return ()
+    if isinstance(found, str) or first not in found:
+        return (first,)
+    return tuple(each for each in found if (each.name, each.chip) == (first.name, first.chip))
 
 
 @functools.cache
-def search() -> Device | str:
-    """The first GPU, or what keeps one from being used."""
+def search() -> tuple[Device, ...] | str:
+    """Every GPU that is visible (CUDA_VISIBLE_DEVICES says which), or what keeps them from being used."""
     os.environ.setdefault("CUPY_CUDA_PER_THREAD_DEFAULT_STREAM", "1")  # threads train side by side; read on import
     spec = importlib.util.find_spec("cupy")
     if spec is None or spec.origin is None:  # a folder of that name is not CuPy
         return "CuPy is not installed"
     try:
         cupy = importlib.import_module("cupy")
-        return Gpu(cupy) if cupy.cuda.runtime.getDeviceCount() > 0 else "CuPy finds no GPU"
+        found = tuple(Gpu(cupy, number) for number in range(cupy.cuda.runtime.getDeviceCount()))
+        return found or "CuPy finds no GPU"
     except Exception as error:  # CuPy has its own for a missing driver, and it differs between versions
         return f"CuPy finds no GPU: {in_a_line(error)}"
 
@@ -76,9 +91,10 @@ def search() -> Device | str:
 class Gpu:
     """One NVIDIA GPU, by CuPy; kernels are compiled when first used."""
 
-    def __init__(self, cupy: Any) -> None:
+    def __init__(self, cupy: Any, number: int) -> None:
         self._cupy = cupy
-        properties = cupy.cuda.runtime.getDeviceProperties(0)
+        self._number = number
+        properties = cupy.cuda.runtime.getDeviceProperties(number)
         self.name = properties["name"].decode()
         self.chip = Chip(
             capability=(properties["major"], properties["minor"]),
@@ -88,6 +104,9 @@ class Gpu:
         )
         self._modules: dict[str, Any] = {}
         self._locks: collections.defaultdict[str, threading.Lock] = collections.defaultdict(threading.Lock)
+
+    def use(self) -> None:
+        self._cupy.cuda.Device(self._number).use()
 
     def array(self, values: np.ndarray) -> Any:
         return self._cupy.asarray(values)
@@ -102,7 +121,7 @@ class Gpu:
         return array.data.ptr
 
     def kernels(self, plan: Plan) -> Kernels:
-        self._cupy.cuda.runtime.setDevice(0)  # a thread that has launched nothing yet has no context
+        self.use()  # a thread that has launched nothing yet has no context
         train = self._module(plan.source).get_function("train")
         start = self._module(plan.start_source).get_function("start")
         if plan.shared > 48 * 1024:

@@ -1,4 +1,4 @@
-"""From a program to a kernel: which of the three, its constants, and what it takes of the chip."""
+"""From a program to a kernel: which of them, its constants, and what it takes of the chip."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from paritylab.engines import starts
 from paritylab.engines.configuration import Configuration
-from paritylab.engines.warps import deep, problems
+from paritylab.engines.warps import deep, large, problems
 from paritylab.setups import inits, schedules
 from paritylab.setups.inits import Init
 from paritylab.setups.setup import Setup
@@ -23,10 +23,14 @@ KERNELS = Path(__file__).with_name("kernels")
 COMMON = ("base", "threefry", "activations", "losses", "problems", "runs", "samples", "rules")
 SOURCES = {
     "start": ("base", "threefry", "start"),
-    "threads": (*COMMON, "threads"),
-    "tiles": (*COMMON, "fragments", "tiles", "teams"),
-    "deep": (*COMMON, "fragments", "pieces", "deep", "teams"),
+    "threads": (*COMMON, "columns", "threads"),
+    "tiles": (*COMMON, "fragments", "tiles", "tiles_back", "teams"),
+    "deep": (*COMMON, "fragments", "layers", "pieces", "deep", "params", "teams"),
+    "large": (*COMMON, "fragments", "layers", "halves", "large", "large_back", "params", "teams"),
 }
+# Not timed on a GPU yet: the kernel ``large`` trains only what a pool's tuning asks it to (kernel="large"), so that the
+# networks that fit nowhere else stay on ``jax``.
+LARGE_BY_ITSELF = False
 MOST_INPUTS = 256
 SMALL_BATCH = 16  # below, tensor cores would multiply mostly zeros
 MOST_SUMS = 64  # pre-activations that a thread keeps in registers
@@ -65,7 +69,8 @@ class Trace(NamedTuple):
 @dataclass(frozen=True)
 class Plan:
     """A kernel and its constants: blocks of ``threads`` threads and ``shared`` bytes, in which ``teams`` teams train
-    a network each. The kernel that draws initial params is apart, because programs may differ in them alone."""
+    a network each, with ``room`` floats of device memory for each. The kernel that draws initial params is apart,
+    because programs may differ in them alone."""
 
     kernel: str
     constants: dict[str, Any]
@@ -73,6 +78,7 @@ class Plan:
     threads: int
     teams: int
     shared: int
+    room: int = 0
 
     @property
     def source(self) -> str:
@@ -136,12 +142,13 @@ def plan(
     """The plan for a program on a chip; with a ``trace`` runs are not judged.
 
     MLPs and neurons may be put on the other ``kernel``. ``tuning`` may set ``warps`` (of a block), ``blocks`` (at
-    least so many on a processor), ``samples`` (at once, of ``threads``), ``tiles`` (of sixteen units for a warp of
-    ``tiles`` and ``deep``) and ``team`` (warps for a network of ``deep``).
+    least so many on a processor), ``samples`` (at once, of ``threads`` and ``large``), ``tiles`` (of sixteen units for
+    a warp of the others) and ``team`` (warps for a network of ``deep``).
     """
     kernel = kernel or kernel_of(configuration, chip)
     assert kernel is not None, "refusal() says so"
     constants, start = _constants(program, configuration, trace), _start(program.learner.init, configuration)
+    constants["BY_PRODUCTS"] = kernel == "threads"
     if kernel == "threads":
         samples = tuning.get("samples", samples_at_once(configuration))
         column = column_bytes(configuration, samples)
@@ -155,6 +162,18 @@ def plan(
         blocks = tuning.get("blocks", deep.blocks_of_a_processor(warps // team * size, warps, tiles, chip.shared))
         constants |= {"TEAM": team, "WARPS": warps, "MIN_BLOCKS": blocks, "TEAM_BYTES": size, "DEEP_TILES": tiles}
         return Plan(kernel, constants, start, 32 * warps, warps // team, warps // team * size)
+    if kernel == "large":
+        tiles = tuning.get("tiles", large.TILES)
+        samples = tuning.get("samples", large.samples_at_once(configuration, tiles, chip.shared))
+        assert samples is not None, "refusal() says so"
+        team = tuning.get("warps", large.WARPS[tiles])
+        first_whole = constants["CLIPS"] or (constants["NOISY"] and not configuration.plain)
+        copies = 1 + (configuration.batch > samples or first_whole) + memories(configuration)
+        room = large.room_floats(configuration, copies, tiles, samples)
+        shared = large.factor_bytes(configuration, tiles, samples)
+        constants |= {"TEAM": team, "WARPS": team, "MIN_BLOCKS": 1, "AT_ONCE": samples, "LARGE_TILES": tiles,
+                      "TEAM_FLOATS": room, "FACTOR_BYTES": shared}
+        return Plan(kernel, constants, start, 32 * team, 1, shared, room)
     tiles = tuning.get("tiles", tiles_of_a_warp(configuration))
     team = -(-configuration.width // (16 * tiles))
     warps = tuning.get("warps", 4) if team == 1 else team
@@ -171,6 +190,7 @@ def _constants(program: Setup, configuration: Configuration, trace: Trace | None
     noises = [program.problem.noise, *(stage.noise or 0 for stage in program.problem.stages)]
     return _shape(configuration) | {
         "BATCH": configuration.batch,
+        "AT_ONCE": 32,
         "EXAMPLES": configuration.sample,
         "REPLACED": configuration.sample > 0 and configuration.replacement,
         "SHORT_LAST": configuration.short_last,
@@ -257,6 +277,7 @@ def start_law(law: Init) -> str | None:
 def _start(law: Init, configuration: Configuration) -> dict[str, Any]:
     scales = [law.scale(fan_in, fan_out) for fan_in, fan_out in itertools.pairwise(configuration.sizes)]
     return _shape(configuration) | {
+        "BY_PRODUCTS": False,
         "START_LAW": start_law(law) or "DRAWS_NOTHING",
         "START_FIXED": law.fixed is not None,
         "START_KEY": f"{law.fixed or 0}u",
@@ -265,9 +286,11 @@ def _start(law: Init, configuration: Configuration) -> dict[str, Any]:
 
 
 def kernel_of(configuration: Configuration, chip: Chip = H200) -> str | None:
-    """Which kernel trains this, ``deep``, ``tiles`` or ``threads``; None where it does not fit on the chip."""
+    """Which kernel trains this: ``deep``, ``large``, ``tiles``, ``threads``; None where it does not fit on the chip."""
     if configuration.below:
-        return "deep" if deep.fits(configuration, memories(configuration), chip.shared) else None
+        if deep.fits(configuration, memories(configuration), chip.shared):
+            return "deep"
+        return "large" if LARGE_BY_ITSELF and large.samples_at_once(configuration, large.TILES, chip.shared) else None
     column = column_bytes(configuration, samples_at_once(configuration))
     fits = configuration.width <= MOST_SUMS and column <= chip.shared
     small = configuration.batch < SMALL_BATCH and configuration.plain and not in_passes(configuration)

@@ -25,7 +25,7 @@ MOST_BLOCKS = 2**31 // schedules.BLOCK  # of a schedule
 START_ROWS = 2**14  # whose params the host draws at a time
 START_BLOCKS = 1024  # in which the GPU does
 COLUMNS = ("params", "memory", "key", "lr", "noise", "flip", "mask", "max_steps", "step", "streak", "status",
-           "accuracy", "loss", "schedule", "order", "counts", "scores", "taken", "idle")
+           "accuracy", "loss", "schedule", "order", "counts", "scores", "room", "taken", "idle")
 """In the order of ``struct Table`` of the kernels."""
 ENDS = ("step", "status", "accuracy", "loss")
 """What a launch leaves of each run, as words."""
@@ -60,7 +60,7 @@ class WarpsPool:
         params, kept = param_count(self._configuration), memories(self._configuration)
         most = min(MOST_BYTES, found.chip.memory // MEMORY_SHARE)
         self.slots = max(1, min(runs, MOST_ROWS, most // (4 * params * (1 + kept))))
-        scores = 2 * (program.problem.tasks + trace.train) if trace else 0
+        scores = 3 * max(1, program.problem.tasks) + 2 * trace.train if trace else 0
         self._make_table(params, kept, scores)
         self._make_scratch(most)
         addresses = [found.address(self._table[name]) for name in COLUMNS]
@@ -94,10 +94,11 @@ class WarpsPool:
     def _make_scratch(self, most: int) -> None:
         """Room for each team that is at work at once; there may be room for few, where samples are large."""
         configuration, teams = self._configuration, self._plan.teams
-        each = teams * scratch_bytes(configuration)
-        fit = max(1, most // each) if each else self._kernels.most
+        order, room = scratch_bytes(configuration), self._plan.room
+        fit = max(1, most // (teams * (order + 4 * room))) if order or room else self._kernels.most
         self._most = min(self._kernels.most, fit, -(-self.slots // teams))
-        examples = configuration.sample if each else 0
+        examples = configuration.sample if order else 0
+        self._table["room"] = self._device.zeros((self._most * teams * room,), np.float32)
         self._table["order"] = self._device.zeros((self._most * teams * 2 * examples,), np.uint64)
         self._table["counts"] = self._device.zeros((self._most * teams * buckets(configuration),), np.uint32)
 

@@ -1,4 +1,5 @@
 // Types, and what every kernel knows of its rows. The constants (N, WIDTH, BATCH, ...) come before: see plan.py.
+typedef unsigned short u16;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 #define DEVICE static __device__ __forceinline__
@@ -43,6 +44,7 @@ struct Table {
     u64* order;    // of a finite sample: see samples.cuh
     u32* counts;
     float* scores;  // SCORES for each row: see runs.cuh
+    float* room;    // of a team that has not enough on the chip: see large.cuh
     u32* taken;
     u32* idle;
 };

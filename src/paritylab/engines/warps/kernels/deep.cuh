@@ -13,28 +13,21 @@
 // rounded up to whole pieces, the rest are zeros that nothing moves.
 //
 // Rows of W and of H are 4 mod 16 floats apart: what a warp reads of a fragment then lies in 32 banks.
-constexpr int INPUTS = N;  // biases are added to the sums
-constexpr int BLOCKS = WORDS;
-constexpr int SUBSETS = (BATCH + 31) / 32;  // the batch passes 32 samples at a time
-constexpr int SAMPLE_TILES = 4;
-constexpr int THREADS = 32 * TEAM;  // of a team
-constexpr int LAYERS = SIZES - 2, TOP = LAYERS - 1;  // hidden ones, from 0
 constexpr bool KEPT = SUBSETS > 1 || !PLAIN;  // gradients, until they are complete
-constexpr bool HAS_SLOPES = Act::kind != MASK;  // otherwise the activation's value tells its slope
 constexpr int ROW = 36;  // of samples
 constexpr int ROWS = 16 * DEEP_TILES;  // of a piece
 
-DEVICE constexpr int units_of(int layer) { return (int)sizes(1 + layer); }  // of layer -1: the inputs
 DEVICE constexpr int padded(int units) { return (units + ROWS - 1) / ROWS * ROWS; }
 DEVICE constexpr int stride_of(int layer) { return padded(units_of(layer)) + 4; }
 
-// Where a layer's weights and biases lie in the team's memory. Layer LAYERS is the head.
+// Where a layer's weights and biases lie in the team's memory.
 DEVICE constexpr int weights_at(int layer) {
     int at = 0;
     for (int l = 0; l < layer; ++l) at += padded(units_of(l - 1)) * stride_of(l) + BIAS * padded(units_of(l));
     return at;
 }
 DEVICE constexpr int biases_at(int layer) { return weights_at(layer) + padded(units_of(layer - 1)) * stride_of(layer); }
+DEVICE int weight_at(int layer, int input, int unit) { return weights_at(layer) + input * stride_of(layer) + unit; }
 
 // The team's memory: the params, their gradients and what an optimiser keeps (each as large), then what is known of the
 // 32 samples: of each hidden layer the values, whose place their gradients take, and maybe the slopes; words of the inputs
@@ -50,62 +43,14 @@ constexpr int WORDS_AT = values_at(LAYERS) + HAS_SLOPES * VALUES;
 constexpr int LOSS_AT = WORDS_AT + 32 * WORDS, FLOATS = LOSS_AT + 32;
 static_assert(4 * FLOATS == TEAM_BYTES, "plan.py counts otherwise");
 
-// The params, or as much of anything that there is once for each of them; the output's bias is in every thread.
-struct Network {
-    float* at;
-    float c;
-};
-struct Memory {
-    Network number[MEMORIES > 0 ? MEMORIES : 1];
-};
-constexpr int LAST = MEMORIES > 1 ? 1 : 0;  // the second number, or the first where there is none
-struct Hidden {};
-struct Gradient {
-    float c;
-    bool begun;  // some samples have been added
-};
-
-DEVICE int thread_of_team() { return threadIdx.x % THREADS; }
-DEVICE int warp_of_team() { return threadIdx.x / 32 % TEAM; }
-
-DEVICE void settle(Network& net, Memory& memory) {
+DEVICE void settle(Network& net, Memory& memory, const Table&, size_t) {
     DYNAMIC_SHARED(shared);
     net.at = shared + threadIdx.x / THREADS * FLOATS;
 #pragma unroll
     for (int k = 0; k < MEMORIES; ++k) memory.number[k].at = net.at + ALL_PARAMS * (1 + KEPT + k);
 }
 
-// Calls work(where in the team's memory, place in the row, layer, whether a bias) for every param of this thread but c.
-template <int L = 0, class Work>
-DEVICE void for_each_param(const Work& work) {
-    constexpr bool HEAD = L == LAYERS;
-    constexpr int OUT = units_of(L), IN = units_of(L - 1), STRIDE_OF_ROW = HEAD ? 1 : stride_of(L);
-    for (int i = thread_of_team(); i < IN * OUT; i += THREADS) {
-        work(weights_at(L) + i / OUT * STRIDE_OF_ROW + i % OUT, params_below(L) + i, L, false);
-    }
-    if constexpr (!HEAD) {
-        for (int i = thread_of_team(); i < BIAS * OUT; i += THREADS) {
-            work(biases_at(L) + i, params_below(L) + IN * OUT + i, L, true);
-        }
-        for_each_param<L + 1>(work);
-    }
-}
-
-DEVICE void load_network(Network& net, const float* params) {
-    meet<THREADS>();
-    for (int i = thread_of_team(); i < ALL_PARAMS; i += THREADS) net.at[i] = 0.0f;
-    meet<THREADS>();
-    for_each_param([&](int at, int place, int, bool) { net.at[at] = params[place]; });
-    net.c = HAS_C ? params[PARAMS - 1] : 0.0f;
-    meet<THREADS>();
-}
-
-DEVICE void save_network(const Network& net, float* params) {
-    for_each_param([&](int at, int place, int, bool) { params[place] = net.at[at]; });
-    if (HAS_C && thread_of_team() == 0) params[PARAMS - 1] = net.c;
-}
-
-DEVICE void forget_splits(Network&) {}
+DEVICE void look_at(const Network&) {}  // products need to know nothing beforehand
 
 // Whether all params of this thread are finite.
 DEVICE bool is_finite(const Network& net) {
@@ -306,8 +251,7 @@ DEVICE void backward_layer(const Network& net, const Gradient& gradient, const P
 }
 
 // Adds 32 samples to the gradient; or if that is all of the batch, moves the params, the output's bias apart.
-DEVICE void backward(const Network& net, Memory&, const u32 (&)[BLOCKS], const Hidden&, float slope, Gradient& gradient,
-                     const Pace& pace) {
+DEVICE void backward(const Network& net, Memory&, const Hidden&, float slope, Gradient& gradient, const Pace& pace) {
     slope *= pace.share;
     if (warp_of_team() == 0) net.at[LOSS_AT + lane_id()] = slope;
     gradient.c += sum_over_warp(slope);
@@ -316,48 +260,4 @@ DEVICE void backward(const Network& net, Memory&, const u32 (&)[BLOCKS], const H
     meet<THREADS>();
     backward_layer<TOP>(net, gradient, pace);
     gradient.begun = true;
-}
-
-DEVICE void finish(Gradient&, const Network&, float) {}
-
-// A thread's share of the gradient's squared norm, frozen layers left out.
-DEVICE float squared_norm(const Network& net, const Gradient& gradient) {
-    float sum = HAS_C && RATE_OUTPUT != 0.0f && thread_of_team() == 0 ? gradient.c * gradient.c : 0.0f;
-    for_each_param([&](int at, int, int layer, bool) {
-        const float g = net.at[ALL_PARAMS + at];
-        if (layer_rates(layer) != 0.0f) sum = fmaf(g, g, sum);
-    });
-    return sum;
-}
-
-DEVICE void move_network(Network& net, Memory& memory, const Gradient& gradient, const Pace& pace) {
-    if (HAS_C) net.c = moved(net.c, gradient.c, memory.number[0].c, memory.number[LAST].c, pace, pace.output);
-    if (!KEPT) return;
-    for_each_param([&](int at, int, int layer, bool) {
-        float none = 0.0f;
-        float& one = MEMORIES > 0 ? memory.number[0].at[at] : none;
-        float& two = MEMORIES > 0 ? memory.number[LAST].at[at] : none;
-        const Update update = make_update(pace.lr, layer_rates(layer));
-        net.at[at] = moved(net.at[at], net.at[ALL_PARAMS + at], one, two, pace, update);
-    });
-    meet<THREADS>();
-}
-
-// Noise goes to the gradient, or where the gradient moves the params as it comes, to them. Arrays are numbered b, W, b, W, ...,
-// or W, W, ... where there are no biases.
-template <class Size>
-DEVICE void add_noise(float* params, float& c, Key root, const Size& size_of) {
-    for_each_param([&](int at, int place, int layer, bool bias) {
-        const Key key = fold_in(root, layer * (1 + BIAS) + (BIAS && !bias));
-        const int first = params_below(layer) + (bias ? units_of(layer - 1) * units_of(layer) : 0);
-        params[at] = fmaf(size_of(layer), random_normal(key, place - first), params[at]);
-    });
-    if (HAS_C) c = fmaf(size_of(LAYERS), random_normal(fold_in(root, 2 * LAYERS), 0), c);
-}
-
-DEVICE void add_noise_before(const Network& net, Gradient& gradient, Key root, float size) {
-    if (!PLAIN) add_noise(net.at + ALL_PARAMS, gradient.c, root, [&](int) { return size; });
-}
-DEVICE void add_noise_after(Network& net, Key root, float size, const Pace& pace) {
-    if (PLAIN) add_noise(net.at, net.c, root, [&](int layer) { return -pace.lr * layer_rates(layer) * size; });
 }

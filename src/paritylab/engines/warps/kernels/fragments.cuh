@@ -9,13 +9,14 @@
 // two bfloat16 to a register of A and B. So the D of two neighbouring products is the A of the next, in place.
 //
 // A block holds 32 samples of 32 inputs, sample l being the word of lane l = 8 m + 4 e + q (m, q < 4, e < 2). It takes
-// column 8 m + 2q + e among the columns of four tiles, and is bit 4 m + 16 e + q of the transposed words. Inputs are
-// arranged in the same way: input 4 m + 16 e + q takes column 8 m + 2q + e, and after the transposition its word is in
-// lane 8 m + 4 e + q. A register of B then holds inputs (or samples) b = 4 m + q and b + 16 of one word, that is
+// column 8 m + 2q + e among the columns of four tiles, and input 4 m + 16 e + q, bit b of a word, takes column 8 m + 2q + e
+// of four others. A register of X then holds inputs b = 4 m + q and b + 16 of one word, that is
 //
 //     ((word << (15 - b)) & 0x80008000) | 0x3f803f80        +-1 in both halves
 //
-// and what a lane holds of D has its sums over the units end in the lane that drew the sample.
+// and what a lane holds of D has its sums over the units end in the lane that drew the sample. After the shift by 3 - q
+// that does not depend on m, a half has a bit of each tile of inputs at the same place in all lanes. So the words of a tile
+// of samples, an 8 x 8 matrix of such halves, need only be transposed to be X' for all four tiles of inputs.
 #ifdef __CUDACC__
 DEVICE void mma_bf16(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
     asm volatile(
@@ -28,6 +29,12 @@ DEVICE void mma_bf16(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
 template <u32 SELECTOR>
 DEVICE u32 prmt(u32 x, u32 y) {
     asm("prmt.b32 %0, %0, %1, %2;" : "+r"(x) : "r"(y), "n"(SELECTOR));
+    return x;
+}
+
+// Transposes a matrix of 8 x 8 halves, of which a lane holds columns 2q and 2q + 1 of row g.
+DEVICE u32 turn_halves(u32 x) {
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %0;" : "+r"(x));
     return x;
 }
 #endif
@@ -46,38 +53,22 @@ DEVICE void gather_words(u32 word, u32 (&columns)[4]) {
     for (int m = 0; m < 4; ++m) columns[m] = __shfl_sync(ALL, word, column_owner() + 8 * m) << (3 - quad_id());
 }
 
-// Rows 2q and 2q + 1 of tile m (of inputs if the word is a sample's, of samples if it is an input's), or minus them.
+// The signs of tile m of inputs, or minus them: of one sample and inputs 2q and 2q + 1, or turned, of one input and two
+// samples. `ones` is ONES, or 0 for zeros.
 template <bool MINUS>
-DEVICE u32 sign_pair(u32 column, int m, u32 ones = ONES) {
+DEVICE u32 sign_pair(u32 column, int m, u32 ones) {
     const u32 bits = column << (12 - 4 * m);
     return ((MINUS ? ~bits : bits) & SIGNS) | ones;
 }
 
-template <int DISTANCE, int SHIFT>
-DEVICE u32 transpose_stage(u32 word, u32 low) {
-    const bool upper = lane_id() & DISTANCE;
-    const u32 keep = upper ? ~low : low;
-    const u32 other = __shfl_xor_sync(ALL, word, DISTANCE);
-    return (word & keep) | (__funnelshift_l(other, other, upper ? 32 - SHIFT : SHIFT) & ~keep);
-}
-
-// Exchanges the bits of the lane number with those of the bit number: 0 with 0, 1 with 1, 2 with 4, 3 with 2, 4 with 3.
-DEVICE u32 transpose(u32 word) {
-    word = transpose_stage<4, 16>(word, 0x0000ffffu);
-    word = transpose_stage<16, 8>(word, 0x00ff00ffu);
-    word = transpose_stage<8, 4>(word, 0x0f0f0f0fu);
-    word = transpose_stage<2, 2>(word, 0x33333333u);
-    return transpose_stage<1, 1>(word, 0x55555555u);
-}
-
 // Two floats as bfloat16 in three parts, highest first: each is what the float's upper half holds of what is left, so
-// that nothing is lost.
+// that nothing is lost. A shift and an *and* get that half back, because there are pipes for both.
 DEVICE void split(float low, float high, u32 (&parts)[3]) {
 #pragma unroll
     for (int part = 0; part < 3; ++part) {
         parts[part] = prmt<0x7632>(__float_as_uint(low), __float_as_uint(high));
         if (part == 2) return;
-        low -= __uint_as_float(__float_as_uint(low) & 0xffff0000u);
+        low -= __uint_as_float(parts[part] << 16);
         high -= __uint_as_float(__float_as_uint(high) & 0xffff0000u);
     }
 }

@@ -1,12 +1,4 @@
 // Products of float32 matrices on tensor cores, a warp at a time: factors are read where they are and split as they come.
-struct alignas(8) Pair {
-    float first, second;
-};
-DEVICE Pair pair_at(const float* at) { return *(const Pair*)at; }
-
-struct alignas(16) Quad {
-    float of[4];
-};
 
 // A piece of a result, COLUMNS tiles of 8 wide: a lane has rows g and g + 8 of each 16, columns 2q and 2q + 1 of each 8.
 template <int COLUMNS>

@@ -1,7 +1,10 @@
 // Teams of warps that train one network each: rows, samples, checks. A team is a warp, or a block of TEAM warps.
 
-// The first that a team's warps have to tell each other; with one warp there is nothing to tell.
+// The first that a team's warps have to tell each other; with one warp there is nothing to tell. M tiles of eight samples
+// are one a lane of as many warps as that takes, and the same again in the next warps.
+template <int M>
 DEVICE float sum_over_team(float share, int& turn) {
+    constexpr int GROUP = (M + 3) / 4;
     if (TEAM == 1) return share;
     __shared__ float shares[2][TEAM][32];  // in turns, so that one barrier is enough
     float(&now)[TEAM][32] = shares[turn];
@@ -10,7 +13,7 @@ DEVICE float sum_over_team(float share, int& turn) {
     __syncthreads();
     float sum = 0.0f;
 #pragma unroll
-    for (int warp = 0; warp < TEAM; ++warp) sum += now[warp][lane_id()];
+    for (int warp = 0; warp < TEAM; warp += GROUP) sum += now[warp + threadIdx.x / 32 % GROUP][lane_id()];
     return sum;
 }
 
@@ -27,7 +30,7 @@ DEVICE int said_by_first(int value) {
     return value;
 }
 
-// 32 samples: the words of this lane's own, the output for it and its label.
+// As many samples as pass at once: the words of this lane's own, the output for it and its label.
 struct Samples {
     u32 x[BLOCKS];
     float f, y;
@@ -41,7 +44,7 @@ DEVICE void outputs(Samples& samples, const Network& net, Key key, u32 sample, c
 #pragma unroll
     for (int block = 0; block < BLOCKS; ++block) samples.x[block] = block < WORDS ? drawn[min(block, WORDS - 1)] : 0;
     if (INPUTS > N) samples.x[BLOCKS - 1] &= ~(1u << (N % 32));  // the input that is always +1
-    samples.f = sum_over_team(forward<M>(net, samples.x, hidden), turn) + net.c;
+    samples.f = sum_over_team<M>(forward<M>(net, samples.x, hidden), turn) + net.c;
 }
 
 // What the next 32 steps need of the streams, a step in each lane.
@@ -88,22 +91,22 @@ DEVICE void step(Run& run, Network& net, Memory& memory, const Window& window, P
     }
     Gradient gradient = {};
 #pragma unroll 1
-    for (int subset = 0; subset < (STAGES > 0 ? (batch + 31) / 32 : SUBSETS); ++subset) {
-        const int place_in_batch = 32 * subset + lane_id();
+    for (int subset = 0; subset < (STAGES > 0 ? (batch + AT_ONCE - 1) / AT_ONCE : SUBSETS); ++subset) {
+        const int place_in_batch = AT_ONCE * subset + threadIdx.x % AT_ONCE;
         const u32 sample = EXAMPLES > 0 ? example_of(at, scratch, own, place_in_batch) : place_in_batch;
         Samples samples;
         Hidden hidden;
         outputs<SAMPLE_TILES>(samples, net, data, sample, stage.standing, false, run.mask, hidden, turn);
         if (FLIPS && random_bits(labels, sample) < stage.flip) samples.y = -samples.y;
-        const bool counts = (BATCH % 32 == 0 && !VARYING) || place_in_batch < batch;
+        const bool counts = (BATCH % AT_ONCE == 0 && !VARYING) || place_in_batch < batch;
         const float slope = counts ? Loss::slope(samples.f, samples.y) : 0.0f;
-        backward(net, memory, samples.x, hidden, slope, gradient, pace);
+        backward(net, memory, hidden, slope, gradient, pace);
     }
     finish(gradient, net, pace.share);
     const bool noisy = NOISY && run.noise != 0.0f;
     const Key noise = noisy ? fold_in(fold_in(run.key, NOISE), run.t) : Key{0, 0};
     if (noisy) add_noise_before(net, gradient, noise, run.noise);
-    if (CLIPS) pace.scale = clipping(sum_over_warp(sum_over_team(squared_norm(net, gradient), turn)));
+    if (CLIPS) pace.scale = clipping(sum_over_warp(sum_over_team<4>(squared_norm(net, gradient), turn)));
     move_network(net, memory, gradient, pace);
     if (noisy) add_noise_after(net, noise, run.noise, pace);
     next_place(at);
@@ -151,7 +154,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const
     const Table table = *rows;
     const Launch launch = {order, count, microseconds, quota, nanoseconds()};
     const bool first = threadIdx.x % (32 * TEAM) == 0;
-    const Scratch scratch = scratch_of(table, blockIdx.x * (WARPS / TEAM) + threadIdx.x / (32 * TEAM));
+    const size_t team = blockIdx.x * (WARPS / TEAM) + threadIdx.x / (32 * TEAM);
+    const Scratch scratch = scratch_of(table, team);
     int turn = 0;
     for (bool stop = false; !stop;) {
         const int place = said_by_first(first ? (int)atomicAdd(table.taken, 1u) : 0);
@@ -164,12 +168,13 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const
         Memory memory;
         Window window;
         load_run(run, table, launch.order[place]);
-        settle(net, memory);
+        settle(net, memory, table, team);
         float* params = table.params + (size_t)run.row * PARAMS;
         float* kept = table.memory + (size_t)run.row * (MEMORIES * PARAMS);
         load_network(net, params);
 #pragma unroll
         for (int k = 0; k < MEMORIES; ++k) load_network(memory.number[k], kept + k * PARAMS);
+        look_at(net);
         window.first = run.t - 32;
         Place at = find_place(run.t);
         for (bool ended = false; !ended && !stop;) {

@@ -1,182 +1,9 @@
-// One lane trains one network: PolyNets, and neurons and small MLPs with small batches.
-//
-// The params of a warp's 32 networks lie in shared memory as [param][lane]: each lane reads and writes a column of its
-// own, so nothing conflicts and nothing waits. To evaluate one network on many inputs the warp works together, one
-// input a lane; all lanes then read the same column, which is a broadcast.
-//
-// A step of a network moves every weight from and to shared memory: SAMPLES samples of a batch go through at once, and
-// PASSES times 3 N WIDTH accesses serve 2 N WIDTH BATCH multiply-adds. Larger batches add up their gradient in a second
-// column below the first; what an optimiser keeps has columns below that.
-constexpr int PASSES = (BATCH + SAMPLES - 1) / SAMPLES;
-constexpr bool KEPT = PASSES > 1 || !PLAIN;  // there is a column for the gradient
-constexpr int MEMORY = PARAMS * (KEPT ? 2 : 1);    // where the optimiser's begin
-constexpr int COLUMN = MEMORY + PARAMS * MEMORIES;  // numbers of shared memory for each lane
+// One lane trains one network: PolyNets, and neurons and small MLPs with small batches. To evaluate one network on many
+// inputs the warp works together, one input a lane; all lanes then read the same column, which is a broadcast.
 constexpr int PATIENCE = 32;
 
-// +1 or -1 where bit `bit` of the word is 0 or 1.
-DEVICE float sign_at(u32 word, int bit) { return __uint_as_float(((word << (31 - bit)) & 0x80000000u) | 0x3f800000u); }
-
-// Calls work(j, x_j of each sample) for every input j.
-template <int S, class Work>
-DEVICE void for_each_input(const u32 (&x)[S][WORDS], const Work& work) {
-#pragma unroll
-    for (int w = 0; w < WORDS; ++w) {
-        constexpr int TOGETHER = 8;
-#pragma unroll 1
-        for (int base = 0; base < 32 && 32 * w + base < N; base += TOGETHER) {
-#pragma unroll
-            for (int k = 0; k < TOGETHER; ++k) {
-                if (32 * w + base + k < N) {
-                    float signs[S];
-#pragma unroll
-                    for (int s = 0; s < S; ++s) signs[s] = sign_at(x[s][w] >> base, k);
-                    work(32 * w + base + k, signs);
-                }
-            }
-        }
-    }
-}
-
-// From inputs to pre-activations z and outputs f, with the network in column `net`.
-template <int S>
-DEVICE void forward(const float* net, const u32 (&x)[S][WORDS], float (&z)[S][WIDTH], float (&f)[S]) {
-#pragma unroll
-    for (int i = 0; i < WIDTH; ++i) {
-        const float b = BIAS ? net[(AT_B + i) * 32] : 0.0f;
-#pragma unroll
-        for (int s = 0; s < S; ++s) z[s][i] = b;
-    }
-    for_each_input<S>(x, [&](int j, const float (&signs)[S]) {
-#pragma unroll
-        for (int i = 0; i < WIDTH; ++i) {
-            const float weight = net[(j * WIDTH + i) * 32];
-#pragma unroll
-            for (int s = 0; s < S; ++s) z[s][i] = fmaf(signs[s], weight, z[s][i]);
-        }
-    });
-#pragma unroll
-    for (int s = 0; s < S; ++s) f[s] = FAMILY == POLYNET ? 1.0f : FAMILY == MLP && BIAS ? net[AT_C * 32] : 0.0f;
-#pragma unroll
-    for (int i = 0; i < WIDTH; ++i) {
-        const float u = FAMILY == MLP ? net[(AT_U + i) * 32] : 0.0f;
-#pragma unroll
-        for (int s = 0; s < S; ++s) {
-            if (FAMILY == POLYNET) f[s] *= z[s][i];
-            else if (FAMILY == NEURON) f[s] = Act::value(z[s][i]);
-            else f[s] = fmaf(u, Act::value(z[s][i]), f[s]);
-        }
-    }
-}
-
-// A lane's column on the way back: adds to the gradient, and in the last pass of plain SGD moves the params.
-struct Column {
-    float* net;
-    bool first, last;
-};
-
-DEVICE void put(const Column& column, int param, float gradient, Update update) {
-    float* theta = column.net + param * 32;
-    if (KEPT) {
-        float* sum = theta + PARAMS * 32;
-        gradient += column.first ? 0.0f : *sum;
-        if (!PLAIN || !column.last) {
-            *sum = gradient;
-            return;
-        }
-    }
-    *theta = move(*theta, gradient, update);
-}
-
-// From the loss's slopes in f (over the batch size) to the gradient; z is overwritten.
-template <int S>
-DEVICE void backward(const Column& column, const u32 (&x)[S][WORDS], float (&z)[S][WIDTH], const float (&slope)[S],
-                     const Pace& pace) {
-    if (FAMILY == POLYNET) {  // d f / d z_i is the product of those before it and of those after
-#pragma unroll
-        for (int s = 0; s < S; ++s) {
-            float after[WIDTH], product = 1.0f, before = slope[s];
-#pragma unroll
-            for (int i = WIDTH; i-- > 0;) after[i] = product, product *= z[s][i];
-#pragma unroll
-            for (int i = 0; i < WIDTH; ++i) {
-                const float g = before * after[i];
-                before *= z[s][i];
-                z[s][i] = g;
-            }
-        }
-    } else {
-#pragma unroll
-        for (int i = 0; i < WIDTH; ++i) {
-            const float u = FAMILY == MLP ? column.net[(AT_U + i) * 32] : 1.0f;
-            float sum = 0.0f;
-#pragma unroll
-            for (int s = 0; s < S; ++s) {
-                sum = fmaf(slope[s], Act::value(z[s][i]), sum);
-                z[s][i] = slope[s] * u * Act::slope(z[s][i]);
-            }
-            if (FAMILY == MLP) put(column, AT_U + i, sum, pace.output);
-        }
-    }
-    if (FAMILY == MLP && BIAS) {
-        float sum = 0.0f;
-#pragma unroll
-        for (int s = 0; s < S; ++s) sum += slope[s];
-        put(column, AT_C, sum, pace.output);
-    }
-    if (BIAS) {
-#pragma unroll
-        for (int i = 0; i < WIDTH; ++i) {
-            float sum = 0.0f;
-#pragma unroll
-            for (int s = 0; s < S; ++s) sum += z[s][i];
-            put(column, AT_B + i, sum, pace.hidden);
-        }
-    }
-    for_each_input<S>(x, [&](int j, const float (&signs)[S]) {
-#pragma unroll
-        for (int i = 0; i < WIDTH; ++i) {
-            float sum = 0.0f;
-#pragma unroll
-            for (int s = 0; s < S; ++s) sum = fmaf(signs[s], z[s][i], sum);
-            put(column, j * WIDTH + i, sum, pace.hidden);
-        }
-    });
-}
-
-// Adds to every param of a column, or to its gradient, so much of a standard normal.
-DEVICE void add_noise(float* net, Key root, float hidden, float output) {
-    const Key leaves[4] = {fold_in(root, 0), fold_in(root, BIAS), fold_in(root, 2), fold_in(root, 1 + 2 * BIAS)};
-#pragma unroll 1
-    for (int p = 0; p < PARAMS; ++p) {  // the arrays are numbered b, w, c, u, or w, u where there are no biases
-        const int leaf = p < AT_B ? 1 : p < AT_U ? 0 : p < AT_C ? 3 : 2;
-        const int start = p < AT_B ? 0 : p < AT_U ? AT_B : p < AT_C ? AT_U : AT_C;
-        const Key key = leaf == 0 ? leaves[0] : leaf == 1 ? leaves[1] : leaf == 2 ? leaves[2] : leaves[3];
-        net[p * 32] = fmaf(p < AT_U ? hidden : output, random_normal(key, p - start), net[p * 32]);
-    }
-}
-
-// Moves all params by the optimiser, once their gradient is complete.
-DEVICE void move_all(float* net, Pace pace) {
-    float* gradient = net + PARAMS * 32;
-    if (CLIPS) {
-        float squared = 0.0f;
-#pragma unroll 4
-        for (int p = 0; p < PARAMS; ++p) {
-            const bool frozen = (p < AT_U ? RATE_HIDDEN : RATE_OUTPUT) == 0.0f;
-            const float g = gradient[p * 32];
-            if (!frozen) squared = fmaf(g, g, squared);
-        }
-        pace.scale = clipping(squared);
-    }
-#pragma unroll 4
-    for (int p = 0; p < PARAMS; ++p) {
-        float none = 0.0f, *theta = net + p * 32, *one = theta + MEMORY * 32, *two = one + PARAMS * 32;
-        *theta = moved(*theta, gradient[p * 32], MEMORIES > 0 ? *one : none, MEMORIES > 1 ? *two : none, pace,
-                       p < AT_U ? pace.hidden : pace.output);
-    }
-}
-
-DEVICE void step(Run& run, const Table& table, Key data, Key labels, Place& at, const Scratch& scratch, float* net) {
+DEVICE void step(Run& run, const Table& table, Key data, Key labels, Place& at, const Scratch& scratch, float* net,
+                 Pending& pending) {
     const Key own = IN_PASSES ? Key{0, 0} : fold_in(data, run.t), key = EXAMPLES > 0 ? run.sample : own;
     const Key label_key = !FLIPS ? Key{0, 0} : EXAMPLES > 0 ? run.sample_labels : fold_in(labels, run.t);
     prepare<1>(at, run.key, scratch, 0);
@@ -195,13 +22,15 @@ DEVICE void step(Run& run, const Table& table, Key data, Key labels, Place& at, 
             number[s] = EXAMPLES > 0 ? example_of(at, scratch, own, place) : place;
             y[s] = draw(key, number[s], stage.standing, run.mask, false, x[s]);
         }
-        forward<SAMPLES>(net, x, z, f);
+        if (FUSED) move_and_forward(net, pending, x, z, f);
+        else forward<SAMPLES>(net, x, z, f);
 #pragma unroll
         for (int s = 0; s < SAMPLES; ++s) {
             if (FLIPS && random_bits(label_key, number[s]) < stage.flip) y[s] = -y[s];
             slope[s] = pass * SAMPLES + s < batch ? Loss::slope(f[s], y[s]) * pace.share : 0.0f;
         }
         backward<SAMPLES>({net, pass == 0, pass == PASSES - 1}, x, z, slope, pace);
+        if (FUSED) postpone(pending, x, z, pace.hidden);
     }
     const bool noisy = NOISY && run.noise != 0.0f;
     const Key noise = noisy ? fold_in(fold_in(run.key, NOISE), run.t) : Key{0, 0};
@@ -362,8 +191,11 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, MIN_BLOCKS) train(const
         if (run.row >= 0) {
             const Key data = fold_in(run.key, REPLACED ? ORDER : DATA);
             const Key labels = FLIPS ? fold_in(run.key, LABELS) : Key{0, 0};
+            Pending pending = {};
+            pending.keep = 1.0f;
 #pragma unroll 1
-            for (int i = 0; i < steps; ++i) step(run, table, data, labels, at, scratch, net);
+            for (int i = 0; i < steps; ++i) step(run, table, data, labels, at, scratch, net, pending);
+            if (FUSED) flush(net, pending);
         }
         __syncwarp();
         phase += steps;

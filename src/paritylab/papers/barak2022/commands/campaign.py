@@ -88,7 +88,7 @@ def _train(left: list[Any], directory: Path, progress: bool | None) -> None:
     from paritylab.running import crews
     from paritylab.running.offload import batches_of, counted, done_batches
 
-    done, at_once = 0, engines.AT_ONCE if engines.on_gpu() else 1
+    done, at_once = 0, engines.at_once()
     with Bar("campaign", sum(task.runs for task in left), progress) as bar:
         if crews.current() is not None:
             for task in counted(left, directory):

@@ -79,7 +79,7 @@ def repeat(cells: Sequence[Any], size: Any, kept: Path, progress: bool | None) -
     _, missing = table.gathered(cells, size, kept)
     tasks = [playing.task(cell, size) for cell in missing]
     with Bar("cells", len(tasks), progress) as bar:
-        done = done_batches(batches_of(tasks), kept, engines.AT_ONCE if engines.on_gpu() else 1)
+        done = done_batches(batches_of(tasks), kept, engines.at_once())
         for number, (_, left) in enumerate(done, 1):
             require(left == 0, "a cell could not be measured")
             bar.show(number)
