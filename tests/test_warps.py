@@ -43,7 +43,8 @@ def emulator(tmp_path_factory) -> Emulator:
 SHORT = ("polynet, adam, everything", "warp: clipped, everything", "warp: adam without eps", "warp: sample in passes",
          "lane: no biases, everything", "neuron, batch 40, everything", "warp: two tiles, 33 inputs, batch 100",
          "team: two, width 100", "lane: staged tasks", "warp: mixture of three", "team: many tasks",
-         "deep: four layers, everything", "large: adam")
+         "deep: four layers, everything", "large: adam", "warp: bits, the bias in a word of its own",
+         "warp: tasks in turn, bits")
 
 
 @pytest.mark.parametrize("name", slow_but(CASES, *SHORT))
@@ -297,10 +298,23 @@ def test_without_one_it_cannot_be_had(monkeypatch):
 @pytest.mark.parametrize(
     ("network", "n", "why"),
     [(pl.MLP((512, 512)), 30, "does not fit"), (pl.MLP(5), 257, "at most 256 inputs"),
-     (pl.MLP(1025), 30, "does not fit"), (pl.PolyNet(70), 30, "does not fit"), (pl.MLP(5, "tanh"), 9, "tanh")],
+     (pl.MLP(1025), 30, "does not fit"), (pl.PolyNet(70), 30, "does not fit"), (pl.MLP(5, "tanh"), 9, "tanh"),
+     (pl.MLP(5, outputs=2), 9, "one output")],
 )
 def test_what_it_cannot_train_is_refused_with_a_reason(network, n, why):
     assert why in warps.refusal(pl.Setup(pl.Parity(n, 2), pl.Learner(network)))
+
+
+@pytest.mark.parametrize(
+    ("problem", "learner", "why"),
+    [(pl.Problem(9, pl.Outputs([(0, 1)])), pl.Learner(), "Outputs"),
+     (pl.Parity(9, 2), pl.Learner(optimiser=pl.SGD(skip_satisfied=True)), "skip_satisfied"),
+     (pl.Problem(9, pl.Tasks([(3,), (4, 5)], controls=[(0,), (0, 1)])), pl.Learner(pl.MLP(5, inputs="bits")), None),
+     (pl.Parity(9, 2), pl.Learner(loss="clipped-logistic:1e-7"), None)],
+)
+def test_what_it_takes_of_the_newer_things(problem, learner, why):
+    found = warps.refusal(pl.Setup(problem, learner))
+    assert found is None if why is None else why in found
 
 
 @pytest.mark.parametrize(("sample", "why"), [({"sample": 2**21}, "at most 1048576"), ({"sample": 31}, "larger than")])

@@ -29,7 +29,7 @@ from paritylab.storage.records import Records
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import oracle
-from native_problems import PROBLEMS
+from native_problems import COMPOSED, PROBLEMS, TURNS
 
 SEED, RUN = 3, 11
 POINTS = (1, 2, 3, 7, 33)  # updates after which params are compared
@@ -148,6 +148,34 @@ LARGE: dict[str, Case] = {
     "large: 32 at once, batch 64": (case(pl.MLP((40, 20)), 33, 64, "logistic", momentum=0.5), {"samples": 32}),
 }
 LARGE = {name: (setup, {"kernel": "large", **tuning}) for name, (setup, tuning) in LARGE.items()}
+
+
+def bits(width: Any, n: int, batch: int, activation: str = "relu", **more: Any) -> pl.Setup:
+    """A network that reads bits."""
+    shape = {name: more.pop(name) for name in ("bias", "output_bias") if name in more}
+    return case(pl.MLP(width, activation, inputs="bits", **shape), n, batch, **more)
+
+
+BITS: dict[str, Case] = {
+    "lane: bits": (bits(5, 33, 6, flips=0.2), {"kernel": "threads"}),
+    "warp: bits": (bits(10, 31, 32), {}),
+    "warp: bits, the bias in a word of its own": (bits(10, 32, 32, loss="square"), {}),
+    "warp: bits, no biases, batch 40": (bits(10, 33, 40, bias=False, noise=0.1), {}),
+    "warp: bits, gelu, adam": (bits(17, 64, 20, "gelu", loss="logistic", by=pl.Adam, lr=0.01), {}),
+    "warp: bits, zigzag": (bits(10, 20, 16, "zigzag:2", loss="square"), {}),
+    "warp: bits, a sample, clipped logistic": (
+        bits(10, 20, 32, loss="clipped-logistic:0.45", data={"sample": 50}, weight_decay=0.1, lr=0.2), {}),
+    "team: bits": (bits(40, 20, 32, momentum=0.5), {"tiles": 1}),
+    "deep: bits": (bits((20, 9), 33, 20, "gelu", loss="logistic"), {}),
+    "large: bits": (bits((20, 9), 33, 40, loss="square"), {"kernel": "large", "warps": 2}),
+    "lane: clipped logistic": (case(pl.MLP(5, "gelu"), 9, 6, "clipped-logistic:0.48", lr=0.2), {"kernel": "threads"}),
+    "lane: composed tasks": (pl.Setup(pl.Problem(9, COMPOSED, scale=3.0), pl.Learner(pl.MLP(5, "gelu"), batch=11)),
+                             {"kernel": "threads"}),
+    "warp: tasks in turn, bits": (
+        pl.Setup(pl.Problem(40, TURNS, "biased:0.4", noise=0.1), pl.Learner(pl.MLP(10, inputs="bits"), batch=20)), {}),
+    "warp: a sample of tasks in turn": (
+        pl.Setup(pl.Problem(9, TURNS, sample=40), pl.Learner(pl.MLP(10), batch=20)), {}),
+}
 CASES: dict[str, Case] = {
     "lane: one input": (case(pl.MLP(1), 1, 1), {}),
     "lane: 31 inputs, batch 1": (case(pl.MLP(10), 31, 1), {}),
@@ -182,6 +210,7 @@ CASES: dict[str, Case] = {
     **POSED,
     **DEEP,
     **LARGE,
+    **BITS,
     "team: three, 64 inputs": (case(pl.MLP(40, "infinite-zigzag:2"), 64, 32, "hinge:0.3"), {"tiles": 1}),
     "team: two, width 100": (case(pl.MLP(100), 30, 32), {}),
     "team: more warps than have room": (case(pl.MLP(520), 5, 16), {}),

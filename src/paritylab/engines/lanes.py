@@ -21,6 +21,7 @@ from paritylab.errors import require
 from paritylab.memory import Part
 from paritylab.setups.inits import Layers
 from paritylab.setups.networks import MLP, Neuron
+from paritylab.setups.problems import Tasks
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import Records
 
@@ -31,6 +32,18 @@ STOCK_BYTES = 2**26  # initial params waiting in the kernel's stock
 
 def refusal(setup: Setup) -> str | None:
     """Why the kernel cannot train this Setup, or None if it can."""
+    network, target = setup.learner.network, getattr(setup.problem, "target", None)
+    if isinstance(network, MLP) and network.inputs != "signs":
+        return "its inputs are signs, not bits"
+    if setup.learner.loss.spec.startswith("clipped-logistic"):
+        return f"it has no loss {setup.learner.loss.spec}"
+    if isinstance(target, Tasks) and (target.controls or target.in_turn):
+        return "its tasks have one control bit each and are drawn by weight"
+    return unknown(setup)
+
+
+def unknown(setup: Setup) -> str | None:
+    """What of this Setup is known neither here nor to the kernels of ``warps``, as why they cannot train it."""
     network, optimiser = setup.learner.network, setup.learner.optimiser
     if why := sources.refusal(setup.problem):
         return why
@@ -38,8 +51,6 @@ def refusal(setup: Setup) -> str | None:
         return f"it has no {type(network).__name__}"
     if isinstance(network, (MLP, Neuron)) and network.activation.native is None:
         return f"it has no activation {network.activation.spec}"
-    if isinstance(network, MLP) and network.inputs != "signs":
-        return "its inputs are signs, not bits"
     if isinstance(network, MLP) and network.outputs > 1:
         return "its networks have one output"
     if setup.learner.loss.native is None:

@@ -39,11 +39,6 @@ def refusal(problem: AnyProblem) -> str | None:
         return "it draws no inputs by a function"
     if isinstance(problem, Problem) and type(problem.target) not in TARGETS:
         return f"it has no {'Outputs' if isinstance(problem.target, Outputs) else 'target by a function'}"
-    if isinstance(problem, Problem) and isinstance(problem.target, Tasks):
-        if problem.target.controls is not None:
-            return "it has one control bit for each task"
-        if problem.target.in_turn:
-            return "it draws tasks by weight, not in turn"
     return None
 
 

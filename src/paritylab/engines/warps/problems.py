@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from paritylab.engines.configuration import Configuration
+from paritylab.setups.problems import AnyProblem, Tasks
 
 NOT_JUDGED = 2**31 - 1  # errors that a task may make which nobody judges
 
@@ -45,6 +46,19 @@ def constants(configuration: Configuration) -> dict[str, Any]:
         "ALLOWED": allowed[judged],
         **_laws(told["laws"], words),
         **_stages([] if configuration.sample else told["stages"]),
+    }
+
+
+def controls(problem: AnyProblem) -> dict[str, Any]:
+    """The control bits of tasks, and how tasks come about."""
+    target = getattr(problem, "target", None)
+    tasks = target if isinstance(target, Tasks) else None
+    composed = tasks is not None and tasks.controls is not None
+    return {
+        "CONTROL_BITS": tasks.control_bits if tasks else 0,
+        "COMPOSED": composed,
+        "TASK_CONTROLS": tasks.control_masks(problem.n) if tasks and composed else np.zeros(0, np.uint32),
+        "TASKS_IN_TURN": tasks is not None and tasks.in_turn,
     }
 
 

@@ -12,8 +12,11 @@ constexpr bool KEPT = PASSES > 1 || !PLAIN;  // there is a column for the gradie
 constexpr int MEMORY = PARAMS * (KEPT ? 2 : 1);    // where the optimiser's begin
 constexpr int COLUMN = MEMORY + PARAMS * MEMORIES;  // numbers of shared memory for each lane
 
-// +1 or -1 where bit `bit` of the word is 0 or 1.
-DEVICE float sign_at(u32 word, int bit) { return __uint_as_float(((word << (31 - bit)) & 0x80000000u) | 0x3f800000u); }
+// +1 or -1 where bit `bit` of the word is 0 or 1; or that bit itself.
+DEVICE float read_at(u32 word, int bit) {
+    if (READS_BITS) return (float)(word >> bit & 1u);
+    return __uint_as_float(((word << (31 - bit)) & 0x80000000u) | 0x3f800000u);
+}
 
 // Calls work(j, x_j of each sample) for every input j.
 template <int S, class Work>
@@ -28,7 +31,7 @@ DEVICE void for_each_input(const u32 (&x)[S][WORDS], const Work& work) {
                 if (32 * w + base + k < N) {
                     float signs[S];
 #pragma unroll
-                    for (int s = 0; s < S; ++s) signs[s] = sign_at(x[s][w] >> base, k);
+                    for (int s = 0; s < S; ++s) signs[s] = read_at(x[s][w] >> base, k);
                     work(32 * w + base + k, signs);
                 }
             }

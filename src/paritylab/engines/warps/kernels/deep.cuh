@@ -70,7 +70,10 @@ DEVICE void for_each_piece(const Work& work) {
 }
 
 // Input `input` of a sample, from its words.
-DEVICE float sign_of(u32 word, int input) { return __uint_as_float((word >> (input % 32)) << 31 | 0x3f800000u); }
+DEVICE float read(u32 word, int input) {
+    const u32 bits = word >> (input % 32);
+    return READS_BITS ? (float)(bits & 1u) : __uint_as_float(bits << 31 | 0x3f800000u);
+}
 
 template <int L>
 DEVICE void forward_layer(const Network& net) {
@@ -88,7 +91,7 @@ DEVICE void forward_layer(const Network& net) {
         if constexpr (L == 0) {
             multiply<CHUNKS, 1>(piece, left, [&](int k, int sample) {
                 const u32 word = words[k / 32 * 32 + sample];
-                return Pair{sign_of(word, k), sign_of(word, k + 1)};
+                return Pair{read(word, k), read(word, k + 1)};
             });
         } else {
             multiply<CHUNKS, 3>(piece, left, [&](int k, int sample) {
@@ -209,7 +212,7 @@ DEVICE void take_weights(const Network& net, const Gradient& gradient, const Pac
         if constexpr (L == 0) {
             const u32* words = (const u32*)(net.at + WORDS_AT) + column / 32 * 32;
             multiply<2, 1>(piece, left, [&](int k, int input) {
-                return Pair{sign_of(words[k], column + input), sign_of(words[k + 1], column + input)};
+                return Pair{read(words[k], column + input), read(words[k + 1], column + input)};
             });
         } else {
             multiply<2, 3>(piece, left, [&](int k, int input) {

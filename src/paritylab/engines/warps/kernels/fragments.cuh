@@ -47,17 +47,21 @@ DEVICE u32 quad_id() { return lane_id() % 4; }
 // Which column of tile 0 is a lane's own in a factor B, as the lane that holds its word; tile m: 8 m further.
 DEVICE u32 column_owner() { return 4 * (group_id() & 1) + (group_id() >> 1); }
 
-// The words of a lane's columns, one in each of four tiles, shifted so that `sign_pair` need not know the lane.
+// The words of a lane's columns, one in each of four tiles, shifted so that `input_pair` need not know the lane.
 DEVICE void gather_words(u32 word, u32 (&columns)[4]) {
 #pragma unroll
     for (int m = 0; m < 4; ++m) columns[m] = __shfl_sync(ALL, word, column_owner() + 8 * m) << (3 - quad_id());
 }
 
-// The signs of tile m of inputs, or minus them: of one sample and inputs 2q and 2q + 1, or turned, of one input and two
-// samples. `ones` is ONES, or 0 for zeros.
+// The inputs of tile m, or minus them: of one sample and inputs 2q and 2q + 1, or turned, of one input and two samples.
+// They are signs, or bits where the network reads those. `ones` is ONES, or 0 for zeros.
 template <bool MINUS>
-DEVICE u32 sign_pair(u32 column, int m, u32 ones) {
+DEVICE u32 input_pair(u32 column, int m, u32 ones) {
     const u32 bits = column << (12 - 4 * m);
+    if (READS_BITS) {
+        const u32 minus = bits & SIGNS;
+        return ((minus - (minus >> 7)) >> 1 & ones) | (MINUS ? minus : 0u);  // 0x8000 becomes 0x3f80, which is 1
+    }
     return ((MINUS ? ~bits : bits) & SIGNS) | ones;
 }
 

@@ -120,10 +120,11 @@ DEVICE void bring(const Network& net, u32 largest) {
     meet<THREADS>();
 }
 
-// Signs of two inputs or samples as halves: of one word the bits `bit` and `bit + 1`, of two the same bit.
+// Two inputs or samples as halves, signs or bits: of one word the bits `bit` and `bit + 1`, of two the same bit.
 constexpr u32 HALF_ONES = 0x3c003c00u;
-DEVICE u32 signs_of(u32 first, int bit, u32 second, int other) {
-    return (first >> bit & 1u) << 15 | (second >> other & 1u) << 31 | HALF_ONES;
+DEVICE u32 inputs_of(u32 first, int bit, u32 second, int other) {
+    const u32 low = first >> bit & 1u, high = second >> other & 1u;
+    return READS_BITS ? (low | high << 16) * (HALF_ONES & 0xffffu) : low << 15 | high << 31 | HALF_ONES;
 }
 
 // Into how many groups of samples a product of few rows is cut, so that more warps have something to do.
@@ -165,7 +166,7 @@ DEVICE void forward_layer(const Network& net) {
                     for (int i = 0; i < 4; ++i) {
                         const u32 word = small().words[chunk / 2][sample + 8 * (i / 2)];
                         const int bit = (input + 8 * (i % 2)) % 32;
-                        b[0][i] = signs_of(word, bit, word, bit + 1);
+                        b[0][i] = inputs_of(word, bit, word, bit + 1);
                     }
                 } else {
 #pragma unroll

@@ -64,7 +64,7 @@ DEVICE void load_below(const Network& net, Below<L>& below, int row, float up) {
         u32(&b)[Below<L>::PARTS][4] = below.b[tile][chunk];
         if constexpr (L == 0) {
             const u32* words = small().words[input / 32] + sample;
-            b[0][i % 4] = input < N ? signs_of(words[0], input % 32, words[1], input % 32) : 0;
+            b[0][i % 4] = input < N ? inputs_of(words[0], input % 32, words[1], input % 32) : 0;
         } else {
             const Pair x = pair_at(net.at + values_at(L - 1) + input * AT_ONCE + sample);
             split_halves(x.first, x.second, up, b[0][i % 4], b[1][i % 4]);

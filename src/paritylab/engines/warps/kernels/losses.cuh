@@ -30,6 +30,22 @@ struct LossOf<LOGISTIC> {
     }
 };
 
+// The logistic loss between LOSS_NUMBER and LOSS_MOST, without a slope at and beyond either.
+template <>
+struct LossOf<CLIPPED_LOGISTIC> {
+    static constexpr bool unit = false;
+    DEVICE float whole(float m) { return fmaxf(-m, 0.0f) + log1pf(expf(-fabsf(m))); }
+    DEVICE float value(float f, float y) {
+        const float loss = whole(y * f);
+        return y * f != y * f ? f : loss < LOSS_NUMBER ? LOSS_NUMBER : loss > LOSS_MOST ? LOSS_MOST : loss;
+    }
+    DEVICE float slope(float f, float y) {
+        const float m = y * f, e = expf(-fabsf(m)), loss = whole(m);
+        if (m != m) return f;
+        return loss > LOSS_NUMBER && loss < LOSS_MOST ? -y * (m < 0.0f ? 1.0f : e) / (1.0f + e) : 0.0f;
+    }
+};
+
 template <>
 struct LossOf<CORRELATION> {
     static constexpr bool unit = UNIT_LABELS;

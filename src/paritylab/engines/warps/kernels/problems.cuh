@@ -135,11 +135,13 @@ DEVICE float draw(Key key, u32 index, const Standing& standing, const u32 (&mask
     }
     int task = 0;
     if (TARGET == TASKS) {
-        task = in_turn ? (int)(index % GROUPS) : reached(TASK_CUMULATIVE, GROUPS - 1, random_bits(key, at + WORDS + 2));
+        task = in_turn || TASKS_IN_TURN ? (int)(index % GROUPS)
+                                        : reached(TASK_CUMULATIVE, GROUPS - 1, random_bits(key, at + WORDS + 2));
 #pragma unroll
-        for (int w = 0; w < WORDS && w * 32 < GROUPS; ++w) {  // of inputs 0 to T - 1 that of the task is -1, others +1
-            const u32 kept = GROUPS - w * 32 >= 32 ? 0u : ALL << (GROUPS - w * 32 & 31);
-            x[w] = (x[w] & kept) | (task / 32 == w ? 1u << (task % 32) : 0u);
+        for (int w = 0; w < WORDS && w * 32 < CONTROL_BITS; ++w) {  // of the control bits those of the task are -1
+            const u32 kept = CONTROL_BITS - w * 32 >= 32 ? 0u : ALL << (CONTROL_BITS - w * 32 & 31);
+            const u32 on = COMPOSED ? TASK_CONTROLS[task * WORDS + w] : task / 32 == w ? 1u << (task % 32) : 0u;
+            x[w] = (x[w] & kept) | on;
         }
     }
     const float label = target_of(x, mask, task);

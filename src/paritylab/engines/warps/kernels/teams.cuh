@@ -43,7 +43,10 @@ DEVICE void outputs(Samples& samples, const Network& net, Key key, u32 sample, c
     samples.y = draw(key, sample, standing, mask, in_turn, drawn);
 #pragma unroll
     for (int block = 0; block < BLOCKS; ++block) samples.x[block] = block < WORDS ? drawn[min(block, WORDS - 1)] : 0;
-    if (INPUTS > N) samples.x[BLOCKS - 1] &= ~(1u << (N % 32));  // the input that is always +1
+    if (INPUTS > N) {  // the input that is always read as 1
+        u32& last = samples.x[BLOCKS - 1];
+        last = READS_BITS ? last | 1u << (N % 32) : last & ~(1u << (N % 32));
+    }
     samples.f = sum_over_team<M>(forward<M>(net, samples.x, hidden), turn) + net.c;
 }
 

@@ -11,7 +11,7 @@
 // of threefry, 68 to make the factors X and X', 88 to split W, 66 for the activation and f, 70 for slopes, D and the
 // small gradients, 34 for the update and 32 products (24 forward, 8 back), which is little work for tensor cores. A
 // processor issues four instructions a cycle, logical ones at half that rate: at least 109 cycles a step.
-constexpr int INPUTS = N + BIAS;  // with the one that is always +1
+constexpr int INPUTS = N + BIAS;  // with the one that is always read as 1
 constexpr int BLOCKS = (INPUTS + 31) / 32;  // words, with the one that the bias may need for itself
 constexpr SlopeKind KIND = Act::kind;
 constexpr bool NEGATED = ACTIVATION == RELU;  // H of -X: its sign bit then says whether a unit is active, 0 included
@@ -140,7 +140,7 @@ DEVICE float forward(const Network& net, const u32 (&x)[BLOCKS], Hidden& hidden)
 #pragma unroll
     for (int block = 0; block < BLOCKS; ++block) {
         u32(&columns)[4] = hidden.columns[block];
-        if (block < WORDS) gather_words(x[block], columns);
+        if (block < WORDS || READS_BITS) gather_words(x[block], columns);
         else columns[0] = columns[1] = columns[2] = columns[3] = 0;  // there is nothing but the bias
 #pragma unroll
         for (int k = 0; k < 2; ++k) {
@@ -162,8 +162,8 @@ DEVICE float forward(const Network& net, const u32 (&x)[BLOCKS], Hidden& hidden)
                 for (int part = 2; part >= 0; --part) {  // the small parts first
 #pragma unroll
                     for (int m = 0; m < M; ++m) {
-                        mma_bf16(hidden.z[tile][m], a[part], sign_pair<NEGATED>(columns[m], 2 * k, net.ones),
-                                 sign_pair<NEGATED>(columns[m], 2 * k + 1, net.ones));
+                        mma_bf16(hidden.z[tile][m], a[part], input_pair<NEGATED>(columns[m], 2 * k, net.ones),
+                                 input_pair<NEGATED>(columns[m], 2 * k + 1, net.ones));
                     }
                 }
             }

@@ -124,7 +124,7 @@ DEVICE void backward(Network& net, Memory& memory, const Hidden& hidden, float s
 #pragma unroll
     for (int block = 0; block < BLOCKS; ++block) {
         u32 columns[4] = {};
-        if (block < WORDS) {
+        if (block < WORDS || READS_BITS) {
 #pragma unroll
             for (int k = 0; k < M; ++k) columns[k] = turn_halves(hidden.columns[block][k]);
         }
@@ -136,7 +136,7 @@ DEVICE void backward(Network& net, Memory& memory, const Hidden& hidden, float s
             const u32 ones = all || input < INPUTS ? net.ones : 0;  // zeros where there is no input
             u32 b[M];
 #pragma unroll
-            for (int k = 0; k < M; ++k) b[k] = sign_pair<false>(columns[k], m, ones);
+            for (int k = 0; k < M; ++k) b[k] = input_pair<false>(columns[k], m, ones);
 #pragma unroll
             for (int tile = 0; tile < TILES; ++tile) {
                 float once[4] = {};
