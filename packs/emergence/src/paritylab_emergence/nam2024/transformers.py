@@ -54,7 +54,7 @@ class TransformerTimes(Trial):
         problem = multitask(self.bits, self.tasks, self.degree, alpha=ALPHA + 1, overlap="disjoint")
         learner = Learner(decoder(self.width, self.heads), loss="square", batch=self.batch,
                           optimiser=SGD(self.rate, weight_decay=1e-5, momentum=0.9))
-        setup = Setup(problem, learner, Protocol(eval_size=self.inputs * self.tasks))
+        setup = Setup(problem, learner, Protocol(max_steps=self.steps, eval_size=self.inputs * self.tasks))
         return lab.curves(setup, self.steps, self.every, self.runs)
 
     def times(self, got: Curves) -> Floats:
