@@ -62,9 +62,9 @@ def test_the_shipped_predictions_are_the_models():
         frequency = model.frequencies(0.6, skills)[skill - 1]
         assert frequency == pytest.approx(float(row["frequency"]), abs=5e-6)
         assert times.half_times(skills)[skill - 1] == pytest.approx(float(row["steps_50_percent"]), abs=0.5)
-        for level in (5, 50, 95):
+        for level in (5, 50, 95):  # the steps are rounded
             step = float(row[f"steps_{level}_percent"])
-            assert times.predicted(np.array([step]), frequency) == pytest.approx(level / 100, abs=0.0025)  # of whole steps
+            assert times.predicted(np.array([step]), frequency) == pytest.approx(level / 100, abs=0.0025)
         assert model.with_data(float(row["examples_50_percent"]) * frequency) == pytest.approx(0.5, abs=1e-3)
     assert pytest.approx(1 + np.log(19) / np.log(1 / times.START - 1), abs=5e-4) == times.MODEL_RATIO
 
