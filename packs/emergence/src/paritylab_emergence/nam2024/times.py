@@ -191,13 +191,13 @@ def draw_emergence(got: Curves, times: Floats) -> plots.Figure:
         value, low, high = np.array(pointwise(strength[:, :, task])).T
         above.fill_between(got.steps, np.maximum(low, -1), np.minimum(high, 2), color=colour, alpha=0.25, linewidth=0)
         above.plot(got.steps, value, color=colour, label=f"skill {task + 1}, frequency {frequency:.2f}")
-        above.plot(got.steps, predicted(got.steps, frequency), color=colour, linestyle="dashed", linewidth=0.9,
-                   label="solvable model" if task == tasks - 1 else "")
+        above.plot(got.steps, predicted(got.steps, frequency), color=colour, linestyle="dashed", linewidth=0.9)
         reached = times[:, task][np.isfinite(times[:, task])]
         below.plot(reached, np.full(len(reached), task + 1), "|", color=colour, markersize=6, markeredgewidth=0.7)
         below.plot(predicted_times[task], task + 1, "D", color=colour, markersize=4, fillstyle="none")
-    below.plot([], [], "|", color=plots.GREY, label="half strength of a run")
-    below.plot([], [], "D", color=plots.GREY, markersize=4, fillstyle="none", label="of the model")
+    above.plot([], [], color=plots.GREY, linestyle="dashed", linewidth=0.9, label="solvable model, 1/B² = 22")
+    below.plot([], [], "|", color=plots.GREY, label="half strength, a run")
+    below.plot([], [], "D", color=plots.GREY, markersize=4, fillstyle="none", label="half strength, the model")
     above.tick_params(labelbottom=False)
     above.margins(x=0.01)
     figure.align_ylabels()
