@@ -47,11 +47,14 @@ class Fixed(Sweep):
 
     def rows(self, got: list[list[Curves]]) -> list[Row]:
         """The smallest mean loss of each run, and the subtasks whose own loss was ever small."""
-        return [{"alpha": alpha, "D": sample, "loss in bits": float(np.min(mean_bits(setup, curves))),
-                 "at step": int(curves.steps[np.argmin(mean_bits(setup, curves))]),
-                 "subtasks learned": int(np.sum(subtask_bits(curves).min(axis=0) < LEARNED / BIT))}
-                for alpha, each in zip(self.alphas, got, strict=True)
-                for sample, setup, curves in zip(self.samples, self.setups(alpha), each, strict=True)]
+        found: list[Row] = []
+        for alpha, each in zip(self.alphas, got, strict=True):
+            for sample, setup, curves in zip(self.samples, self.setups(alpha), each, strict=True):
+                loss = mean_bits(setup, curves)
+                learned = subtask_bits(curves).min(axis=0) < LEARNED / BIT
+                found.append({"alpha": alpha, "D": sample, "loss in bits": float(loss.min()),
+                              "at step": int(curves.steps[loss.argmin()]), "subtasks learned": int(learned.sum())})
+        return found
 
     def note(self) -> str:
         return f"{FEWER} {super().note()}" if self.size == "full" else super().note()
@@ -80,7 +83,8 @@ class AlphaD(Fixed):
     falls = between("alpha_D, alpha = {alpha}", 0.15, 0.7, only=("quick", "standard"))
 
     def judge(self, got: list[list[Curves]]) -> Findings:
-        rows, found = self.rows(got), self._exponents(got)
+        rows = self.rows(got)
+        found = self._exponents(rows)
         checks: list[Check] = []
         if self.size == "full":
             sides = [(self.above, (0.1, 0.2, 0.3)), (self.below, (0.6, 0.7, 0.8))]
@@ -93,11 +97,11 @@ class AlphaD(Fixed):
             checks = [self.falls(*each.estimate, alpha=alpha) for alpha, each in found.items()]
         return Findings(checks, rows, {f"alpha_D at {alpha}": each.value for alpha, each in found.items()}, self.note())
 
-    def _exponents(self, got: list[list[Curves]]) -> dict[float, Exponent]:
-        return {alpha: _from_first(of(self.rows(got), alpha)) for alpha in self.alphas}
+    def _exponents(self, rows: list[Row]) -> dict[float, Exponent]:
+        return {alpha: _from_first(of(rows, alpha)) for alpha in self.alphas}
 
     def draw(self, got: list[list[Curves]]) -> plots.Figure:
-        return exponents("D", self._exponents(got), self.size != "full")
+        return exponents("D", self._exponents(self.rows(got)), self.size != "full")
 
 
 def _from_first(rows: Sequence[Row]) -> Exponent:
@@ -133,7 +137,8 @@ class LearnedCount(Fixed):
                   only=("quick", "standard"))
 
     def judge(self, got: list[list[Curves]]) -> Findings:
-        rows, found = self.rows(got), self._exponents(got)
+        rows = self.rows(got)
+        found = self._exponents(rows)
         checks: list[Check] = []
         for alpha, each in found.items():
             if self.size == "full":
@@ -147,12 +152,12 @@ class LearnedCount(Fixed):
         numbers = {f"exponent at {alpha}": each.value for alpha, each in found.items()}
         return Findings(checks, rows, numbers, self.note())
 
-    def _exponents(self, got: list[list[Curves]]) -> dict[float, Exponent]:
+    def _exponents(self, rows: list[Row]) -> dict[float, Exponent]:
         found: dict[float, Exponent] = {}
         for alpha in self.alphas:
-            some = [row for row in of(self.rows(got), alpha) if row["subtasks learned"]]
+            some = [row for row in of(rows, alpha) if row["subtasks learned"]]
             found[alpha] = exponent([row["D"] for row in some], [row["subtasks learned"] for row in some])
         return found
 
     def draw(self, got: list[list[Curves]]) -> plots.Figure:
-        return exponents("n", self._exponents(got), self.size != "full")
+        return exponents("n", self._exponents(self.rows(got)), self.size != "full")

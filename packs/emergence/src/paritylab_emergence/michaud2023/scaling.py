@@ -64,7 +64,8 @@ class AlphaN(Sweep):
                 for alpha in self.alphas]
 
     def judge(self, got: list[list[Curves]]) -> Findings:
-        rows, found = self._rows(got), self._exponents(got)
+        rows = self._rows(got)
+        found = self._exponents(rows)
         if self.size == "full":
             theirs = published("N")
             checks: list[Check] = [self.agree(sum(each.agrees(theirs[alpha]) for alpha, each in found.items()))]
@@ -85,16 +86,16 @@ class AlphaN(Sweep):
         """Weights and biases of a network with two logits."""
         return (self.subtasks + self.task_bits + 3) * width + 2
 
-    def _exponents(self, got: list[list[Curves]]) -> dict[float, Exponent]:
+    def _exponents(self, rows: list[Row]) -> dict[float, Exponent]:
         found: dict[float, Exponent] = {}
         for alpha in self.alphas:
-            rows = [row for row in self._rows(got) if row["alpha"] == alpha]
-            fit = exponent([row["parameters"] for row in rows], [row["loss in bits"] for row in rows])
+            here = [row for row in rows if row["alpha"] == alpha]
+            fit = exponent([row["parameters"] for row in here], [row["loss in bits"] for row in here])
             found[alpha] = fit._replace(value=-fit.value)
         return found
 
     def draw(self, got: list[list[Curves]]) -> plots.Figure:
-        return exponents("N", self._exponents(got), self.size != "full")
+        return exponents("N", self._exponents(self._rows(got)), self.size != "full")
 
 
 @claim(
@@ -115,7 +116,7 @@ class AlphaS(Sweep):
     width = size(quick=100, full=300)
     batch = size(quick=2000, full=20_000)
     steps = size(quick=4000, full=14_500)
-    first = size(quick=100, full=500, label="first step, and steps from check to check")
+    first = size(quick=100, full=500, label="steps from check to check")
     seeds = size(quick=2, full=8)
 
     agree = at_least("alphas of eight whose exponent is within 2.576 joint standard errors of the published", 7,
