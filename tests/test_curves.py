@@ -215,6 +215,7 @@ SKILLED = {
     "parity": pl.Setup(PARITY, MLP),
     "tasks": pl.Setup(pl.Problem(9, pl.Tasks([(3, 4), (5, 6, 7), (4, 8)], (1, 2, 3)), scale=-5.0),
                       replace(MLP, network=pl.MLP(6, inputs="bits"), loss="square", optimiser=pl.SGD(0.01))),
+    "outputs": pl.Setup(pl.Problem(9, pl.Outputs([(0,), (2, 3)])), replace(MLP, network=pl.MLP(5, outputs=2))),
     "composed tasks": pl.Setup(pl.Problem(9, pl.Tasks([(3, 4), (5, 6), (4, 8)], controls=[(0,), (1,), (0, 1)])), MLP),
 }
 
@@ -223,7 +224,7 @@ SKILLED = {
 def test_skills_are_covariances_of_outputs_and_label_signs(name):
     setup = replace(SKILLED[name], protocol=pl.Protocol(eval_size=200))
     found = curves(setup, [0, 7, 40], runs=[2, 5], seed=SEED, engine="jax", weights=True)
-    tasks = max(1, setup.problem.tasks)
+    tasks = max(setup.problem.tasks, setup.learner.network.outputs)
     assert found.task_skill.shape == (2, 3, tasks)
     for i, run in enumerate((2, 5)):
         for point, step in enumerate(found.steps):

@@ -23,14 +23,14 @@ Estimate = tuple[float, Interval]
 LEVEL = 0.95
 
 
-def proportion(count: int, total: int) -> Estimate:
-    """A proportion and its Clopper-Pearson interval.
+def proportion(count: int, total: int, level: float = LEVEL) -> Estimate:
+    """A proportion and its Clopper-Pearson interval (95 % unless said).
 
     >>> share, (low, high) = proportion(9, 10)
     >>> share, round(low, 3), round(high, 3)
     (0.9, 0.555, 0.997)
     """
-    interval = stats.binomtest(count, total).proportion_ci(method="exact")
+    interval = stats.binomtest(count, total).proportion_ci(level, method="exact")
     return count / total, (float(interval.low), float(interval.high))
 
 

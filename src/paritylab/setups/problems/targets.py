@@ -268,6 +268,49 @@ def _controls(given: Any, tasks: int) -> tuple[tuple[int, ...], ...] | None:
     return None if found == tuple((t,) for t in range(tasks)) else found
 
 
+@dataclass(frozen=True)
+class Outputs(Target):
+    """Several parities of the same inputs at once, one for each output of the network: ``MLP(..., outputs=J)``.
+
+    Args:
+        supports: of each of the J parities.
+        counted: the share of the examples of a batch in which the loss of each output counts; all unless said.
+
+    An input is right where all outputs are, and its loss is their mean. Of output j the first ``counted[j]`` times
+    batch examples count, to the nearest whole number, half upwards; since a batch is drawn anew each step, or comes
+    from a sample that is shuffled for each pass, they are others each time. Terms that do not count are 0, and the mean
+    is still over all examples and outputs. Evaluation counts everything. Labels of one output have no axis for it.
+
+    >>> Outputs([(0, 1), (2, 3)], counted=(1, 0.1)).counts(64)
+    (64, 6)
+    """
+
+    supports: Sequence[Sequence[int]]
+    counted: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        supports = tuple(positions("the support of an output", support) for support in self.supports)
+        require(len(supports) >= 1, "there must be at least one output")
+        object.__setattr__(self, "supports", supports)
+        if self.counted is not None:
+            shares = tuple(real("a share of examples that count", share) for share in self.counted)
+            require(len(shares) == len(supports) and all(0 <= share <= 1 for share in shares) and max(shares) > 0,
+                    f"{len(supports)} outputs need as many shares counted, from 0 to 1 and not all 0, not {shares}")
+            object.__setattr__(self, "counted", None if min(shares) == 1 else shares)
+
+    @property
+    def bits(self) -> tuple[int, ...]:
+        return tuple(sorted({j for support in self.supports for j in support}))
+
+    def counts(self, batch: int) -> tuple[int, ...]:
+        """In how many examples of a batch each output counts."""
+        return tuple(int(share * batch + 0.5) for share in self.counted or (1.0,) * len(self.supports))
+
+    def values(self, packed: Any, n: int) -> Any:
+        found = [bits.parity(packed, bits.mask(support, n)) for support in self.supports]
+        return found[0] if len(found) == 1 else jnp.stack(found, axis=-1)
+
+
 def target(given: Any, places: Sequence[int] | None = None) -> Any:
     """A target from its name, on the first bits or these ``places``, from a support, or itself.
 
