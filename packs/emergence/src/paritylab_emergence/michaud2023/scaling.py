@@ -111,13 +111,13 @@ class AlphaS(Sweep):
     """Least squares of log mean loss on log step; the error is the spread of seeds, pooled over alpha."""
 
     alphas = size(quick=[0.2, 0.6], full=ALPHAS)
-    subtasks = size(quick=100, full=500)
-    task_bits = size(quick=40, full=100, label="task bits")
-    width = size(quick=100, full=300)
-    batch = size(quick=2000, full=20_000)
-    steps = size(quick=4000, full=14_500)
-    first = size(quick=100, full=500, label="steps from check to check")
-    seeds = size(quick=2, full=8)
+    subtasks = size(quick=100, standard=100, full=500)
+    task_bits = size(quick=40, standard=40, full=100, label="task bits")
+    width = size(quick=100, standard=100, full=300)
+    batch = size(quick=2000, standard=2000, full=20_000)
+    steps = size(quick=4000, standard=4000, full=14_500)
+    first = size(quick=100, standard=100, full=500, label="steps from check to check")
+    seeds = size(quick=2, standard=4, full=8)
 
     agree = at_least("alphas of eight whose exponent is within 2.576 joint standard errors of the published", 7,
                      exact=True, only=("full",))
