@@ -17,6 +17,7 @@ from paritylab_emergence.michaud2023.figures import exponents
 from paritylab_emergence.michaud2023.scaling import ALPHAS, Sweep
 
 SIZES = np.geomspace(1e4, 5e6, 25).round().astype(int).tolist()
+MORE = [3000, 5000, 8000, 13_000, 22_000, 36_000, 60_000, 100_000]
 BELOW = 0.95
 """A fit begins with the first sample whose loss is below so many bits."""
 LEARNED = 0.1
@@ -27,15 +28,15 @@ FEWER = """Of the 15 published alphas the eight with a count of subtasks are tri
 class Fixed(Sweep):
     """Networks on a fixed sample, in reshuffled passes, with the losses of all subtasks along the way."""
 
-    alphas = size(quick=[0.2, 0.8], full=ALPHAS)
-    samples = size(quick=[3000, 10_000, 30_000, 100_000], full=SIZES, label="D")
-    subtasks = size(quick=60, full=500)
-    task_bits = size(quick=30, full=100, label="task bits")
-    k = size(quick=2, full=3)
-    width = size(quick=100, full=500)
-    batch = size(quick=2000, full=20_000, label="largest batch")
-    steps = size(quick=2000, full=100_000)
-    every = size(quick=50, full=500, label="steps from check to check")
+    alphas = size(quick=[0.2, 0.8], standard=[0.2, 0.4, 0.6, 0.8], full=ALPHAS)
+    samples = size(quick=[3000, 10_000, 30_000, 100_000], standard=MORE, full=SIZES, label="D")
+    subtasks = size(quick=60, standard=60, full=500)
+    task_bits = size(quick=30, standard=30, full=100, label="task bits")
+    k = size(quick=2, standard=2, full=3)
+    width = size(quick=100, standard=100, full=500)
+    batch = size(quick=2000, standard=2000, full=20_000, label="largest batch")
+    steps = size(quick=2000, standard=2000, full=100_000)
+    every = size(quick=50, standard=50, full=500, label="steps from check to check")
 
     def setups(self, alpha: float) -> list[Setup]:
         return [zipf(self.subtasks, self.task_bits, self.k, alpha, self.width, min(sample, self.batch), seed=0,

@@ -40,12 +40,12 @@ class AlphaN(Sweep):
     """Least squares of the log of the final loss on the log of the number of parameters."""
 
     alphas = size(quick=[0.2, 0.8], full=ALPHAS)
-    widths = size(quick=[8, 16, 32, 64], full=WIDTHS)
-    subtasks = size(quick=60, full=500)
-    task_bits = size(quick=40, full=100, label="task bits")
-    batch = size(quick=1000, full=20_000)
-    steps = size(quick=4000, full=100_000)
-    seeds = size(quick=2, full=3)
+    widths = size(quick=[8, 16, 32, 64], standard=[8, 16, 32, 64], full=WIDTHS)
+    subtasks = size(quick=60, standard=60, full=500)
+    task_bits = size(quick=40, standard=40, full=100, label="task bits")
+    batch = size(quick=1000, standard=1000, full=20_000)
+    steps = size(quick=4000, standard=4000, full=100_000)
+    seeds = size(quick=2, standard=3, full=3)
 
     agree = at_least("alphas of eight whose exponent is within 2.576 joint standard errors of the published", 7,
                      exact=True, only=("full",))
