@@ -287,6 +287,10 @@ def loss(spec, f, y):
         return (y - f) ** 2, 2 * (f - y)
     if name == "logistic":
         return arg * np.log1p(np.exp(-y * f)), -arg * y / (1 + np.exp(y * f))
+    if name == "clipped-logistic":
+        p = 1 / (1 + np.exp(-y * f))
+        low, high = arg, float(np.float32(1 - arg))
+        return -np.log(np.clip(p, low, high)), np.where((p > low) & (p < high), -y * (1 - p), 0.0)
     if name == "correlation":
         return -y * f, -y
     if name == "l1":
@@ -453,6 +457,9 @@ def train(setup, seed, run, params, steps):
     for t in range(steps):
         x, y = batch(problem, learner.batch, key, t)
         g = gradient(network, params, x, learner.loss.spec, y, loss_weights(problem, y))
+        if opt.skip_satisfied and not any(leaf.any() for leaf in leaves(g)):
+            history.append(params)
+            continue
         if opt.noise > 0:
             root = fold_in(fold_in(key, NOISE), t)
             numbered = iter(range(len(leaves(g))))

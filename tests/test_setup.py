@@ -240,6 +240,8 @@ VARIANTS = {
     "schedule": with_sgd(schedule="linear:9"),
     "rates": with_sgd(rates=(1, 0)),
     "gradient noise": with_sgd(noise=0.1),
+    "satisfied": with_sgd(skip_satisfied=True),
+    "clipped": with_learner(loss="clipped-logistic:0.001"),
     "adam": with_learner(optimiser=pl.Adam()),
     "b1": with_learner(optimiser=pl.Adam(b1=0.8)),
     "sign sgd": with_learner(optimiser=pl.SignSGD()),

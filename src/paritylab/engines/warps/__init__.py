@@ -56,6 +56,10 @@ def refusal(setup: Setup) -> str | None:
     network, n = setup.learner.network, setup.problem.n
     if getattr(network, "inputs", "signs") != "signs":
         return "its inputs are signs, not bits"
+    if setup.learner.optimiser.skip_satisfied:
+        return "it has no skip_satisfied"
+    if setup.learner.loss.spec.startswith("clipped-logistic"):
+        return f"it has no loss {setup.learner.loss.spec}"
     if getattr(network, "outputs", 1) > 1:
         return "its networks have one output"
     if isinstance(target := getattr(setup.problem, "target", None), Tasks) and (target.controls or target.in_turn):

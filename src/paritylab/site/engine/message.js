@@ -229,6 +229,7 @@ const message = (() => {
     const { problem, learner, protocol } = setup, o = learner.optimiser;
     require(o.schedule === "constant", `the browser's engine has no schedule ${o.schedule}`);
     require(!protocol.until_loss, "the browser's engine has no until_loss");
+    require(!o.skip_satisfied, "the browser's engine has no skip_satisfied");
     const { family, widths, bias } = shape(learner.network), w = new Writer(), told = problemOf(problem, protocol, learner.batch);
     const [act, actParams] = family === 2 ? [1, [1]] : activation(learner.network.activation), [kind, kindParams] = loss(learner.loss);
     const [by, byParams] = rule(o), decay = decays(o, by === 0 && !o.clip), rates = o.rates ?? [1];
