@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 
 from paritylab import plots
 from paritylab.aliases import Floats
+from paritylab.plots.style import own_ticks
 from paritylab_emergence.liu2025.common import LEARNED, Accuracies
 
 
@@ -50,6 +51,6 @@ def by_share(shares: Sequence[float], times: Sequence[Floats], theirs: Sequence[
     axes.plot(rarity * 1.05, theirs, color=plots.COLOURS[1], marker="x", linestyle="none", label="published runs")
     axes.plot(rarity, middle[0] * rarity, color=plots.GREY, linestyle="dashed", label="as long as it is rare")
     axes.set_ylim(100, 1000)
-    plots.own_ticks(axes, [100, 200, 500, 1000])
+    own_ticks(axes, [100, 200, 500, 1000])
     plots.legend_above(figure, axes, most=2)
     return figure
