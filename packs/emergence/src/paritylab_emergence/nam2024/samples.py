@@ -40,6 +40,10 @@ class Sampled(Trial):
     def ends(self, got: list[Curves]) -> Floats:
         return np.stack([strengths(curves)[:, -1] for curves in got], axis=1)
 
+    def left(self, got: list[Curves]) -> list[float]:
+        """The largest training loss in the end, of each size."""
+        return [float("nan") if curves.train_loss is None else float(curves.train_loss[:, -1].max()) for curves in got]
+
 
 def draw_strengths(examples: Sequence[int], ends: Floats, frequencies: Floats) -> plots.Figure:
     """Means over runs with 95 % intervals against D, and the formula of each task."""
@@ -92,9 +96,10 @@ class DataCalibration(Sampled):
             asked = ((self.most, 900), (self.full_strength, 1500), (self.abrupt, 200))
             checks += [rule(*mean(ends[:, self.examples.index(count)])) for rule, count in asked]
         found = [mean(column) for column in ends.T]
-        rows: list[Row] = [{"D": count, "R/S": value, "low": low, "high": high, "formula": float(by)}
-                           for count, (value, (low, high)), by in zip(self.examples, found, model.with_data(sizes),
-                                                                      strict=True)]
+        rows: list[Row] = [{"D": count, "R/S": value, "low": low, "high": high, "formula": float(by),
+                            "largest training loss": left}
+                           for count, (value, (low, high)), by, left in zip(
+                               self.examples, found, model.with_data(sizes), self.left(got), strict=True)]
         return Findings(checks, rows)
 
     @plots.styled
@@ -161,11 +166,11 @@ class DataEmergence(Sampled):
             few = EARLY / self.frequencies[skill - 1]
             checks.append(self.abrupt(*mean([np.interp(few, sizes, run[:, skill - 1]) for run in ends]), k=skill))
         rows: list[Row] = []
-        for place, count in enumerate(self.examples):
+        for place, (count, left) in enumerate(zip(self.examples, self.left(got), strict=True)):
             for task, frequency in enumerate(self.frequencies):
                 value, (low, high) = mean(ends[:, place, task])
                 rows.append({"D": count, "skill": task + 1, "R/S": value, "low": low, "high": high,
-                             "formula": float(model.with_data(count * frequency))})
+                             "formula": float(model.with_data(count * frequency)), "largest training loss": left})
         return Findings(checks, rows, {f"D of half strength, skill {task + 1}": float(each)
                                        for task, each in enumerate(halves(ends))})
 
