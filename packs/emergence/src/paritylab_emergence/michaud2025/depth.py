@@ -26,7 +26,7 @@ PUBLISHED = (("2 x 128", 2, 128), ("1 x 128", 1, 128), ("1 x 361", 1, 361))
     statement="""With one hidden layer fewer networks learn the composite, also when the layer is widened to the same
     number of parameters, and those that do need more examples.""",
     published="""19 of 40 (width 128) and 16 of 40 (width 361) against 27 of 40 with two hidden layers: the shares
-    differ by 0.20 (95 % interval -0.02 to 0.39, Fisher p = 0.11) and by 0.28 (0.05 to 0.46, p = 0.02)""",
+    differ by 0.20 (95 % interval -0.02 to 0.39, Fisher p = 0.11) and by 0.28 (0.06 to 0.46, p = 0.02)""",
 )
 class Depth(Composite):
     """Shares of runs that converge, and examples they need, with two hidden layers and with one."""
