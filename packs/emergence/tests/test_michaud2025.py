@@ -6,11 +6,12 @@ import numpy as np
 import optax
 import pytest
 from paritylab_emergence.logits import BIT, two_logits
-from paritylab_emergence.michaud2025.common import Losses, counts, difference, fisher, points, problem
+from paritylab_emergence.michaud2025.common import Losses, counts, difference, points, problem
 from paritylab_emergence.michaud2025.composite import Both, Broad, Narrow, Order, Speed
 from paritylab_emergence.michaud2025.depth import Depth
 
 import paritylab as pl
+from paritylab.claims.published import fisher
 from paritylab.claims.registry import find, registry
 from paritylab.claims.reproduction import plan
 from paritylab.engines.curves import Curves

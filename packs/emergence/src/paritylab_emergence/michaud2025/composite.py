@@ -10,8 +10,9 @@ from paritylab import plots
 from paritylab.aliases import Floats
 from paritylab.claims import Findings, Lab, Rule, at_least, at_most, claim, holds, significant, size
 from paritylab.claims.intervals import estimate, proportion, share
+from paritylab.claims.published import fisher
 from paritylab.engines.curves import Curves
-from paritylab_emergence.michaud2025.common import LEARNED, Composite, Losses, Row, counts, fisher
+from paritylab_emergence.michaud2025.common import LEARNED, Composite, Losses, Row, counts
 from paritylab_emergence.michaud2025.figures import arrivals, shares
 
 STOPPED = """Runs stop at 4e8 examples: no published run of this network converged later. Losses are taken every 50

@@ -10,10 +10,11 @@ from scipy import stats
 from paritylab import plots
 from paritylab.claims import Check, Findings, Lab, at_least, claim, significant, size
 from paritylab.claims.intervals import Estimate, estimate, largest, proportion, smallest
+from paritylab.claims.published import Count, fisher
 from paritylab.engines.curves import Curves
-from paritylab_emergence.michaud2025.common import Composite, Losses, Row, counts, difference, fisher
+from paritylab_emergence.michaud2025.common import Composite, Losses, Row, counts, difference
 from paritylab_emergence.michaud2025.composite import SMALLER, STOPPED
-from paritylab_emergence.michaud2025.figures import Count, shares
+from paritylab_emergence.michaud2025.figures import shares
 
 PUBLISHED = (("2 x 128", 2, 128), ("1 x 128", 1, 128), ("1 x 361", 1, 361))
 
@@ -82,7 +83,7 @@ class Depth(Composite):
     def draw(self, got: list[list[Curves]]) -> plots.Figure:
         found, labels = self._counts(got), ["two hidden layers", "one, as wide", "one, as many\nparameters"]
         ours = dict(zip(labels, found.values(), strict=False))
-        published = {label: counts(*where) for label, (_, *where) in zip(labels, PUBLISHED, strict=True)}
+        published = {label: counts(layers, width) for label, (_, layers, width) in zip(labels, PUBLISHED, strict=True)}
         return shares(ours, published, self.size != "full")
 
 
