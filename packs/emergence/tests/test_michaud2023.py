@@ -12,6 +12,7 @@ from paritylab_emergence.michaud2023.samples import SIZES, AlphaD, LearnedCount
 from paritylab_emergence.michaud2023.scaling import ALPHAS, AlphaN, AlphaS
 from paritylab_emergence.michaud2023.times import StepExponent, SubtaskTimes, published_slope
 
+from paritylab import Setup
 from paritylab.claims import size
 from paritylab.claims.published import table
 from paritylab.claims.registry import find, registry
@@ -211,6 +212,7 @@ def test_everything_can_be_planned_at_full_size(id, tmp_path):
     tasks, all_ = plan(claim, "full", tmp_path)
     assert tasks
     assert all_
+    assert Setup.from_json(tasks[0].setup.to_json()) == tasks[0].setup
     assert set(claim.trial.sizes()) <= claim.values().names
 
 
