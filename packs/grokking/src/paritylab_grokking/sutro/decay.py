@@ -24,8 +24,8 @@ SAMPLE = 1000
     where="findings, weight-decay sweep",
     kind="empirical",
     title="A window of weight decay",
-    statement="""On the (20, 3) parity with 1000 examples only weight decays of 0.01 and 0.05 reach perfect test accuracy
-    within 200 passes; 0.001 and 0.1 or more never do.""",
+    statement="""On the (20, 3) parity with 1000 examples only weight decays of 0.01 and 0.05 reach perfect test
+    accuracy within 200 passes; 0.001 and 0.1 or more never do.""",
     published="""Solved 0, 5, 5, 0, 0, 0, 0 of 5 with decays of 0.001, 0.01, 0.05, 0.1, 0.5, 1 and 2; mean passes 39.0
     (28 to 49) at 0.01 and 45.8 (33 to 67) at 0.05""",
 )
@@ -100,8 +100,8 @@ def window(times: dict[float, Floats], most: int) -> plots.Figure:
     runs = len(next(iter(times.values())))
     above.errorbar(decays, value, np.abs(ends.T - value), color=plots.COLOURS[0], fmt="o-", markersize=3.5, capsize=2,
                    label=f"here, {runs} runs each")
-    above.plot(decays, [np.isfinite(each).mean() for each in theirs], color=plots.COLOURS[1], marker="s", markersize=3.5,
-               linestyle="none", label="published, 5 runs each")
+    above.plot(decays, [np.isfinite(each).mean() for each in theirs], color=plots.COLOURS[1], marker="s",
+               markersize=3.5, linestyle="none", label="published, 5 runs each")
     for decay, each, single in zip(decays, times.values(), theirs, strict=True):
         solved = each[np.isfinite(each)]
         if len(solved):
