@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ JUDGED = 1000
 Row = dict[str, Any]
 
 
+@functools.lru_cache(maxsize=512)
 def zipf(
     subtasks: int, task_bits: int, k: int, alpha: float, width: int, batch: int, seed: int, sample: int | None = None
 ) -> Setup:

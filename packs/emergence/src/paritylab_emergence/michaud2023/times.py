@@ -27,12 +27,12 @@ published one is of 1e6 inputs."""
 class Long(Trial):
     """Runs at alpha = 0.4, each with subtasks of its own; their losses every hundred steps."""
 
-    subtasks = size(quick=40, full=500)
-    task_bits = size(quick=40, full=100, label="task bits")
-    width = size(quick=100, full=500)
-    batch = size(quick=2000, full=20_000)
-    steps = size(quick=8000, full=200_000)
-    runs = size(quick=2, full=5)
+    subtasks = size(quick=40, standard=40, full=500)
+    task_bits = size(quick=40, standard=40, full=100, label="task bits")
+    width = size(quick=100, standard=100, full=500)
+    batch = size(quick=2000, standard=2000, full=20_000)
+    steps = size(quick=8000, standard=16_000, full=200_000)
+    runs = size(quick=2, standard=5, full=5)
 
     every = 100
 

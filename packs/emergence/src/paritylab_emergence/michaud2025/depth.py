@@ -32,7 +32,7 @@ class Depth(Composite):
     """Shares of runs that converge, and examples they need, with two hidden layers and with one."""
 
     shallow = size(quick=[64], standard=[64, 171], full=[128, 361], label="widths of one hidden layer")
-    shallow_steps = size(quick=8000, standard=8000, full=200_000, label="steps with one hidden layer")
+    shallow_steps = size(quick=8000, standard=12_000, full=200_000, label="steps with one hidden layer")
 
     agrees = at_least("Fisher's p of the share against the published, width {width}", 0.01, exact=True,
                       only=("full",))

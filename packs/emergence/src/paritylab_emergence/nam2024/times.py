@@ -29,10 +29,10 @@ MODEL_RATIO = 1.243
 """T(0.95)/T(0.5) of the sigmoid, as printed by the rule: (ln c + ln 19)/ln c for c = 179,999."""
 
 
-def setup(tasks: int, batch: int, inputs: int) -> Setup:
+def setup(tasks: int, batch: int, steps: int, inputs: int) -> Setup:
     """Fresh batches, plain SGD on the whole squared error; checks on so many inputs of each task."""
     learner = Learner(network(WIDTH), init=f"normal:{SPREAD}", loss="square", optimiser=SGD(RATE), batch=batch)
-    return Setup(problem(tasks), learner, Protocol(eval_size=inputs * tasks))
+    return Setup(problem(tasks), learner, Protocol(max_steps=steps, eval_size=inputs * tasks))
 
 
 def predicted(steps: Floats, frequency: float, inverse_square: float = INVERSE_SQUARE) -> Floats:
@@ -67,7 +67,7 @@ class TimeCalibration(Trial):
     full_strength = at_least("mean R/S at step {steps}", 0.95, only=("standard", "full"))
 
     def work(self, lab: Lab) -> Curves:
-        return lab.curves(setup(1, self.batch, self.inputs), self.steps, self.every, self.runs)
+        return lab.curves(setup(1, self.batch, self.steps, self.inputs), self.steps, self.every, self.runs)
 
     def judge(self, got: Curves) -> Findings:
         strength = strengths(got)[:, :, 0]
@@ -127,7 +127,7 @@ class Emerging(Trial):
     inputs = size(quick=1000, full=20_000, label="inputs of each task in a check")
 
     def work(self, lab: Lab) -> Curves:
-        return lab.curves(setup(self.tasks, self.batch, self.inputs), self.steps, self.every, self.runs)
+        return lab.curves(setup(self.tasks, self.batch, self.steps, self.inputs), self.steps, self.every, self.runs)
 
     def times(self, got: Curves, level: float) -> Floats:
         """When each run has each task at a level, (runs, tasks); infinite where it does not come to that."""
@@ -191,13 +191,13 @@ def draw_emergence(got: Curves, times: Floats) -> plots.Figure:
         value, low, high = np.array(pointwise(strength[:, :, task])).T
         above.fill_between(got.steps, np.maximum(low, -1), np.minimum(high, 2), color=colour, alpha=0.25, linewidth=0)
         above.plot(got.steps, value, color=colour, label=f"skill {task + 1}, frequency {frequency:.2f}")
-        above.plot(got.steps, predicted(got.steps, frequency), color=colour, linestyle="dashed", linewidth=0.9,
-                   label="solvable model" if task == tasks - 1 else "")
+        above.plot(got.steps, predicted(got.steps, frequency), color=colour, linestyle="dashed", linewidth=0.9)
         reached = times[:, task][np.isfinite(times[:, task])]
         below.plot(reached, np.full(len(reached), task + 1), "|", color=colour, markersize=6, markeredgewidth=0.7)
         below.plot(predicted_times[task], task + 1, "D", color=colour, markersize=4, fillstyle="none")
-    below.plot([], [], "|", color=plots.GREY, label="half strength of a run")
-    below.plot([], [], "D", color=plots.GREY, markersize=4, fillstyle="none", label="of the model")
+    above.plot([], [], color=plots.GREY, linestyle="dashed", linewidth=0.9, label="solvable model, 1/B² = 22")
+    below.plot([], [], "|", color=plots.GREY, label="half strength, a run")
+    below.plot([], [], "D", color=plots.GREY, markersize=4, fillstyle="none", label="half strength, the model")
     above.tick_params(labelbottom=False)
     above.margins(x=0.01)
     figure.align_ylabels()

@@ -195,8 +195,10 @@ class WidthTable5(Trial):
             at = np.arange(1, self.tasks + 1) + np.linspace(-0.2, 0.2, len(ends))[:, None]
             axes.plot(at.ravel(), ends.ravel(), "o", color=plots.COLOURS[0], markersize=2.5, alpha=0.6)
             capacity = model.with_units(self.width - 4 * np.arange(self.tasks))
-            axes.step(np.arange(1, self.tasks + 1), capacity, where="mid", color=plots.GREY, linestyle="dashed")
+            axes.hlines(capacity, np.arange(1, self.tasks + 1) - 0.3, np.arange(1, self.tasks + 1) + 0.3,
+                        color=plots.GREY, linestyle="dashed", label="model: four units a skill")
         panels[0].set_ylabel("strength R/S")
+        plots.legend_above(figure, panels[0])
         return figure
 
 
