@@ -17,9 +17,8 @@ from scipy import stats
 from paritylab import Adam, Learner, Protocol, Setup, plots
 from paritylab.aliases import Floats
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, between, claim, size
-from paritylab.claims.intervals import Estimate, jackknife, mean, together
+from paritylab.claims.intervals import Estimate, jackknife, mean, median, together
 from paritylab.engines.curves import Curves
-from paritylab.statistics.percentiles import percentile_interval_of
 from paritylab.theory import skills as theory
 from paritylab_emergence.nam2024.common import Row, network, problem, strengths
 
@@ -179,8 +178,7 @@ class WidthTable5(Trial):
         return found
 
     def quick_checks(self, ends: Floats) -> list[Check]:
-        estimates = [(float(np.median(each)), percentile_interval_of(np.sort(each), len(each), 50, 0.95))
-                     for each in ends.T]
+        estimates = [median(each) for each in ends.T]
         return [self.first(*estimates[0]), self.second(*estimates[1])]
 
     @plots.styled
