@@ -58,7 +58,7 @@ class TimeCalibration(Trial):
     """The mean strength of one skill along training, and the constant that places the sigmoid nearest to it."""
 
     batch = size(quick=1000, full=4000)
-    runs = size(quick=3, full=50)
+    runs = size(quick=3, standard=10, full=50)
     steps = size(quick=1100, full=2500)
     every = size(50, label="steps between checks")
     inputs = size(quick=4000, full=20_000, label="inputs of a check")
