@@ -92,5 +92,6 @@ def published(figure: str, task: int, share: float | None = None, accuracy: int 
     return float(row[f"steps_{accuracy}_percent"])
 
 
-def finite(value: float) -> float | None:
+def finite(value: float | np.floating[Any]) -> float | None:
+    """A number for tables, which have none that is infinite."""
     return float(value) if np.isfinite(value) else None

@@ -62,7 +62,7 @@ class Waiting(Composite):
                     for task, value in enumerate(theirs))]
         rows = [{"run": run, **{f"t_{task + 1}": finite(each) for task, each in enumerate(times[run])},
                  "accuracy of the whole then": finite(then[run])} for run in range(len(times))]
-        numbers = {f"median t_{task + 1}": float(np.median(times[:, task])) for task in range(3)}
+        numbers = {f"median t_{task + 1}": finite(np.median(times[:, task])) for task in range(3)}
         return Findings(checks, rows, numbers, EVERY)
 
     @property
@@ -110,8 +110,8 @@ class Unrelated(Composite):
                       self.inside(*tail(times[0], published("16 bottom", 3)))]
         rows = [{"run": run, "t_3, other bits": finite(times[0][run]), "t_3, shared bits": finite(times[1][run])}
                 for run in range(self.runs)]
-        numbers = {"median t_3, other bits": float(np.median(times[0])),
-                   "median t_3, shared bits": float(np.median(times[1]))}
+        numbers = {"median t_3, other bits": finite(np.median(times[0])),
+                   "median t_3, shared bits": finite(np.median(times[1]))}
         return Findings(checks, rows, numbers, EVERY)
 
     def draw(self, got: tuple[list[Curves], list[Curves]]) -> plots.Figure:
@@ -123,6 +123,6 @@ class Unrelated(Composite):
 
 def whole_when_halves(found: Accuracies, threshold: float = 0.9) -> Floats:
     """The accuracy of the third output when the slower of the first two reaches this one; NaN where it does not."""
-    there = (found.values[..., :2] >= threshold).all(axis=2)
+    there = np.min(found.values[..., :2], axis=2) >= threshold
     first = there.argmax(axis=1)
     return np.where(there.any(axis=1), found.values[np.arange(len(first)), first, 2], np.nan)

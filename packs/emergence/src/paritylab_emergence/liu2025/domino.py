@@ -53,7 +53,7 @@ class Domino(Skills):
         checks = [self.ratio(*estimate(np.median, ratio, rng=self.rng(0))), self.most(*share(ratio < 5)),
                   *(self.inside(*tail(ours[what], value), what=what, theirs=value) for what, value in theirs.items())]
         rows = [{"run": run, "t_1": finite(a), "t_2": finite(b)} for run, (a, b) in enumerate(times)]
-        return Findings(checks, rows, {f"median {what}": float(np.median(each)) for what, each in ours.items()}, EVERY)
+        return Findings(checks, rows, {f"median {what}": finite(np.median(each)) for what, each in ours.items()}, EVERY)
 
     def draw(self, got: list[Curves]) -> plots.Figure:
         theirs = [published(FIGURE, 1), published(FIGURE, 2)]
@@ -101,7 +101,8 @@ class Frequency(Skills):
             checks = [self.slope(*exponent([1 / p for p in self.shares], times)), self.inside(*_inside(places))]
         rows = [{"share": p, "run": run, "t_2": finite(value), "published": single}
                 for p, each, single in zip(self.shares, times, theirs, strict=True) for run, value in enumerate(each)]
-        numbers = {f"median t_2, p = {p:g}": float(np.median(each)) for p, each in zip(self.shares, times, strict=True)}
+        numbers = {f"median t_2, p = {p:g}": finite(np.median(each))
+                   for p, each in zip(self.shares, times, strict=True)}
         return Findings(checks, rows, numbers, EVERY)
 
     @property

@@ -19,7 +19,8 @@ def draw_accuracies(axes: Axes, found: Accuracies, labels: Sequence[str], theirs
         low, middle, high = np.quantile(found.values[..., j], [0.025, 0.5, 0.975], axis=0)
         axes.fill_between(found.steps, low, high, color=plots.COLOURS[j], alpha=0.2, linewidth=0)
         axes.plot(found.steps, middle, color=plots.COLOURS[j], linestyle=plots.LINES[j], label=label)
-        axes.plot([single], [LEARNED], color=plots.COLOURS[j], marker="x", markersize=6, clip_on=False)
+        if single <= found.steps[-1]:
+            axes.plot([single], [LEARNED], color=plots.COLOURS[j], marker="x", markersize=6)
     axes.set(xlim=(0, found.steps[-1]), ylim=(0.45, 1.02), ylabel="accuracy")
 
 

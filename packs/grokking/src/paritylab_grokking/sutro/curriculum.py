@@ -88,10 +88,14 @@ def by_stages(seed: int, first: int, runs: int, most: int) -> dict[str, Any]:
     found, start = np.full((runs, len(STAGES)), np.inf), None
     for number, n in enumerate(STAGES):
         own = (seed + number * 2**30) % 2**32
-        if start is not None:  # the passes of a stage are counted from its beginning
-            start = replace(start.grown(n, f"normal:{0.1 * np.sqrt(2 / n):.6g}", own), step=0)
+        start = None if start is None else next_stage(start, n, own)
         found[:, number], start = trained(stage(n, most), range(first, first + runs), own, start, most)
     return {"passes": found}
+
+
+def next_stage(reached: Checkpoint, n: int, seed: int) -> Checkpoint:
+    """The same networks with n inputs, before the first step of a stage: new weights are N(0, 0.1^2 2/n)."""
+    return replace(reached.grown(n, f"normal:{0.1 * np.sqrt(2 / n):.6g}", seed), step=0)
 
 
 def trained(

@@ -42,8 +42,8 @@ class DecayWindow(Trial):
     late = between("mean passes until solved, decay 0.05", 45.8 - 3 * 5.8, 45.8 + 3 * 5.8)
 
     def work(self, lab: Lab) -> list[Result]:
-        return lab.sweep([setup(20, 3, SAMPLE, 200, SGD(0.1, weight_decay=decay, skip_satisfied=True), self.passes, 1.0)
-                          for decay in self.decays], self.runs)
+        return lab.sweep([setup(20, 3, SAMPLE, 200, optimiser(decay), self.passes, 1.0) for decay in self.decays],
+                         self.runs)
 
     def judge(self, got: list[Result]) -> Findings:
         times = self.times(got)
@@ -65,6 +65,10 @@ class DecayWindow(Trial):
 
     def draw(self, got: list[Result]) -> plots.Figure:
         return window(self.times(got), self.passes)
+
+
+def optimiser(decay: float) -> SGD:
+    return SGD(0.1, weight_decay=decay, skip_satisfied=True)
 
 
 def _counted(times: Floats) -> Count:
