@@ -4,15 +4,17 @@ import itertools
 
 import numpy as np
 import pytest
+from paritylab_emergence import michaud2023
 from paritylab_emergence.fits import Exponent, censored_exponent, exponent
 from paritylab_emergence.logits import BIT
 from paritylab_emergence.michaud2023.common import frequencies, mean_bits, published, theory, zipf
 from paritylab_emergence.michaud2023.samples import SIZES, AlphaD, LearnedCount
 from paritylab_emergence.michaud2023.scaling import ALPHAS, AlphaN, AlphaS
 from paritylab_emergence.michaud2023.times import StepExponent, SubtaskTimes, published_slope
-from paritylab_emergence.published import table
 
+from paritylab import Setup
 from paritylab.claims import size
+from paritylab.claims.published import table
 from paritylab.claims.registry import find, registry
 from paritylab.claims.reproduction import plan
 from paritylab.engines.curves import Curves
@@ -30,7 +32,7 @@ def constant(bits: float, subtasks: int, steps: list[int]) -> Curves:
 
 
 def test_the_published_points_give_the_published_exponents():
-    width, learned, steps = (table("michaud2023", name) for name in ("width", "learned", "steps"))
+    width, learned, steps = (table(michaud2023.__file__, name) for name in ("width", "learned", "steps"))
     for alpha in ALPHAS:
         here = width.filter(width["alpha"] == alpha)
         fit = exponent(here["parameters"], here["loss_bits"])
@@ -45,7 +47,7 @@ def test_the_published_points_give_the_published_exponents():
 
 
 def test_the_published_losses_on_samples_give_the_published_exponents():
-    data = table("michaud2023", "data")
+    data = table(michaud2023.__file__, "data")
     for alpha, theirs in published("D").items():
         here = data.filter(data["alpha"] == alpha)
         rows = [{"D": d, "loss in bits": loss} for d, loss in zip(here["examples"], here["loss_bits"], strict=True)]
@@ -56,18 +58,18 @@ def test_the_published_losses_on_samples_give_the_published_exponents():
 
 
 def test_theory_is_that_of_the_table():
-    rows = table("michaud2023", "exponents").rows(named=True)
+    rows = table(michaud2023.__file__, "exponents").rows(named=True)
     assert all(abs(theory(row["law"], row["alpha"]) - row["theory"]) < 1e-4 for row in rows)
 
 
 def test_sizes_are_those_of_the_figure():
-    drawn = set(table("michaud2023", "data")["examples"].to_list())
+    drawn = set(table(michaud2023.__file__, "data")["examples"].to_list())
     assert all(min(abs(size - each) for each in drawn) <= 1 for size in SIZES)
 
 
 def test_unlearned_subtasks_make_the_published_slope_steeper_than_minus_one():
     """45 of 500 subtasks were learned; the others were not learned sooner."""
-    points = table("michaud2023", "subtasks")
+    points = table(michaud2023.__file__, "subtasks")
     often = frequencies(zipf(500, 100, 3, 0.4, 9, 10, seed=0))
     hidden = np.delete(often, points["subtask"].to_numpy() - 1)
     fit = censored_exponent(points["frequency"].to_numpy(), points["steps"].to_numpy(), hidden, 1e5)
@@ -90,7 +92,7 @@ def test_a_censored_fit_is_right_about_as_often_as_it_says():
 
 def test_frequencies_are_zipfs_and_the_mean_loss_is_weighted_by_them():
     setup = zipf(500, 100, 3, 0.4, 9, 10, seed=0)
-    theirs = table("michaud2023", "subtasks")
+    theirs = table(michaud2023.__file__, "subtasks")
     assert frequencies(setup)[theirs["subtask"].to_numpy() - 1] == pytest.approx(theirs["frequency"], rel=1e-3)
     losses = np.zeros((1, 1, 500))
     losses[..., 0] = BIT
@@ -121,7 +123,7 @@ class FewLearned(LearnedCount):
 
 def test_the_published_losses_pass_the_rule_of_alpha_n():
     trial = FewN("full")
-    width = table("michaud2023", "width")
+    width = table(michaud2023.__file__, "width")
     got = []
     for alpha in trial.alphas:
         here = width.filter(width["alpha"] == alpha)
@@ -210,6 +212,7 @@ def test_everything_can_be_planned_at_full_size(id, tmp_path):
     tasks, all_ = plan(claim, "full", tmp_path)
     assert tasks
     assert all_
+    assert Setup.from_json(tasks[0].setup.to_json()) == tasks[0].setup
     assert set(claim.trial.sizes()) <= claim.values().names
 
 

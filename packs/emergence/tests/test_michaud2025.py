@@ -6,11 +6,13 @@ import numpy as np
 import optax
 import pytest
 from paritylab_emergence.logits import BIT, two_logits
-from paritylab_emergence.michaud2025.common import Losses, counts, difference, fisher, points, problem
+from paritylab_emergence.michaud2025.common import Losses, counts, difference, points, problem
 from paritylab_emergence.michaud2025.composite import Both, Broad, Narrow, Order, Speed
 from paritylab_emergence.michaud2025.depth import Depth
 
 import paritylab as pl
+from paritylab import Setup
+from paritylab.claims.published import fisher
 from paritylab.claims.registry import find, registry
 from paritylab.claims.reproduction import plan
 from paritylab.engines.curves import Curves
@@ -192,6 +194,7 @@ def test_everything_can_be_planned_at_full_size(id, tmp_path):
     asked, all_ = plan(claim, "full", tmp_path)
     assert asked
     assert all_
+    assert Setup.from_json(asked[0].setup.to_json()) == asked[0].setup
     assert set(claim.trial.sizes()) <= claim.values().names
 
 

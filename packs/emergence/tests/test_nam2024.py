@@ -1,4 +1,4 @@
-"""nam2024: the solvable model against brute force, and the rules against data whose verdict is known."""
+"""nam2024: rules against data whose verdict is known, shipped tables, the decoder."""
 
 import csv
 from pathlib import Path
@@ -6,52 +6,10 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-from paritylab_emergence.nam2024 import decoder, model, samples, times, widths
-from scipy import optimize
+from paritylab_emergence.nam2024 import decoder, samples, times, widths
 
 from paritylab.engines.curves import Curves
-
-
-def test_the_sigmoid_solves_its_equation_of_motion():
-    """dR/dt = 2 eta P B^2 R (S - R) for half the squared error, with eta = P = B = 1."""
-    steps, target, start = 200_000, 1.0, 0.01
-    strength, h = start, 10 / steps
-    for _ in range(steps):
-        strength += h * 2 * strength * (target - strength)
-    assert model.sigmoid(2 * target * 10, start) == pytest.approx(strength, rel=1e-4)
-    assert model.missing(3.0, start) == pytest.approx((1 - model.sigmoid(3.0, start)) ** 2)
-
-
-@pytest.mark.parametrize("a", [0.6, 0.9])
-def test_laws_are_the_sums_limits(a):
-    """With many skills the ratio of loss and law goes to 1 along each resource."""
-    def off(end):
-        ratios = [model.loss_after(end, a, 10**6) / (model.time_prefactor(a) * end ** (-a / (a + 1))),
-                  model.loss_with_data(end, a, 10**6) / (model.data_prefactor(a) * end ** (-a / (a + 1))),
-                  model.loss_with_skills(round(end**0.5), a, 10**6) / (model.skills_prefactor(a) * end ** (-a / 2))]
-        return np.abs(np.array(ratios) - 1)
-
-    assert off(1e4).max() < 0.02
-
-
-def test_data_loss_is_the_chance_that_a_skill_is_unseen():
-    """Sampled 4,000 times: false alarm once in 10^5."""
-    p, generator = model.frequencies(0.6, 50), np.random.default_rng(0)
-    losses = p @ (generator.multinomial(30, p, 4000) == 0).T / 2
-    assert model.loss_with_data(30, 0.6, 50) == pytest.approx(losses.mean(), abs=4.5 * losses.std() / 4000**0.5)
-
-
-def test_the_best_split_is_the_best_of_all():
-    p = model.frequencies(0.6, 300)
-    losses = [12.5 * (p[:n] @ model.missing(10 * p[:n] * 2000 / n, 0.002) + p[n:].sum()) for n in range(1, 251)]
-    held, loss = model.best_split(2000, 0.6, skills=300, most=250)
-    assert (held, loss) == (int(np.argmin(losses)) + 1, pytest.approx(min(losses)))
-
-
-def test_half_time_is_where_the_sigmoid_is_a_half():
-    rate, target, square, start, frequency = 0.02, 5.0, 1 / 22, 0.01**2 / 18, 0.1955
-    found = optimize.brentq(lambda t: model.sigmoid(4 * rate * target * square * frequency * t, start) - 0.5, 1, 1e5)
-    assert model.half_time(frequency, rate, target, square, start) == pytest.approx(found)
+from paritylab.theory import skills as theory
 
 
 def test_the_shipped_predictions_are_the_models():
@@ -59,13 +17,13 @@ def test_the_shipped_predictions_are_the_models():
         rows = list(csv.DictReader(file))
     for row in rows:
         skills, skill = int(row["skills"]), int(row["skill"])
-        frequency = model.frequencies(0.6, skills)[skill - 1]
+        frequency = theory.frequencies(0.6, skills)[skill - 1]
         assert frequency == pytest.approx(float(row["frequency"]), abs=5e-6)
         assert times.half_times(skills)[skill - 1] == pytest.approx(float(row["steps_50_percent"]), abs=0.5)
         for level in (5, 50, 95):  # the steps are rounded
             step = float(row[f"steps_{level}_percent"])
             assert times.predicted(np.array([step]), frequency) == pytest.approx(level / 100, abs=0.0025)
-        assert model.with_data(float(row["examples_50_percent"]) * frequency) == pytest.approx(0.5, abs=1e-3)
+        assert theory.with_data(float(row["examples_50_percent"]) * frequency) == pytest.approx(0.5, abs=1e-3)
     assert pytest.approx(1 + np.log(19) / np.log(1 / times.START - 1), abs=5e-4) == times.MODEL_RATIO
 
 
@@ -85,7 +43,7 @@ def sigmoids(trial, constants, slower=1.0):
         middle = half * constant / 22
         late = np.where(steps[:, None] > middle, middle + (steps[:, None] - middle) / slower, steps[:, None])
         return np.stack([times.predicted(late[:, task], p, constant)
-                         for task, p in enumerate(model.frequencies(0.6, tasks))], axis=1)
+                         for task, p in enumerate(theory.frequencies(0.6, tasks))], axis=1)
 
     return curves(steps, np.stack([run(constant) for constant in constants]))
 
@@ -125,7 +83,7 @@ def finals(strength):
 def test_samples_are_judged_by_where_the_mean_is_a_half():
     trial = samples.DataCalibration("full")
     got = [finals(np.full((3, 1), strength)) for strength in np.where(
-        np.array(trial.examples) < 300, 0.0, model.with_data(trial.examples))]
+        np.array(trial.examples) < 300, 0.0, theory.with_data(trial.examples))]
     assert [check.result for check in trial.judge(got).checks] == ["holds"] * 4
     assert trial.judge(got).checks[0].value == pytest.approx(600)
 
@@ -148,7 +106,7 @@ def test_passes_end_where_examples_can_no_longer_be_numbered():
 
 def test_width_calibration_takes_the_better_variant():
     trial = widths.WidthCalibration("full")
-    got = {name: [finals(np.full((3, 1), float(model.with_units(width, enough)))) for width in trial.widths]
+    got = {name: [finals(np.full((3, 1), float(theory.with_units(width, enough)))) for width in trial.widths]
            for name, enough in (("A", 4.5), ("B", 9.0))}
     found = trial.judge(got)
     assert found.checks[0].value == pytest.approx(4.5, abs=1e-3)

@@ -12,9 +12,9 @@ from scipy import stats
 from paritylab import Problem, Protocol, Setup, Tasks
 from paritylab.aliases import Floats, Interval
 from paritylab.claims import Lab, Trial, size
+from paritylab.claims.published import Count, table
 from paritylab.engines.curves import Curves
 from paritylab_emergence.logits import BIT, two_logits
-from paritylab_emergence.published import table
 
 PARTS = 4
 LEARNED = 0.1
@@ -130,29 +130,19 @@ class Composite(Trial):
         return steps * (PARTS + 1) * self.each
 
 
-def counts(hidden_layers: int, width: int, alone: bool = False) -> tuple[int, int]:
+def counts(hidden_layers: int, width: int, alone: bool = False) -> Count:
     """How many of how many published runs converged.
 
     >>> counts(2, 128), counts(1, 361)
     ((27, 40), (16, 40))
     """
-    rows = table("michaud2025", "counts").rows(named=True)
+    rows = table(__file__, "counts").rows(named=True)
     (found,) = [row for row in rows if (row["hidden_layers"], row["width"]) == (hidden_layers, width)
                 and row["training"].startswith("composite") == alone]
     return found["converged"], found["runs"]
 
 
-def fisher(first: tuple[int, int], second: tuple[int, int], alternative: str = "two-sided") -> float:
-    """The p-value of Fisher's exact test of two shares, each a count of a number.
-
-    >>> round(fisher((27, 40), (19, 40)), 2), round(fisher((27, 40), (16, 40)), 2)
-    (0.11, 0.02)
-    """
-    rows = [[count, total - count] for count, total in (first, second)]
-    return float(stats.fisher_exact(rows, alternative=alternative).pvalue)
-
-
-def difference(first: tuple[int, int], second: tuple[int, int]) -> tuple[float, Interval]:
+def difference(first: Count, second: Count) -> tuple[float, Interval]:
     """The difference of two shares, and Newcombe's interval of it (from Wilson's of each).
 
     >>> value, (low, high) = difference((56, 70), (48, 80))  # Newcombe (1998), Table II (a)

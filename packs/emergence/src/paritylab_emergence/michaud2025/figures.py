@@ -12,9 +12,8 @@ import numpy as np
 
 from paritylab.aliases import Floats
 from paritylab.claims.intervals import proportion
+from paritylab.claims.published import Count
 from paritylab.plots import COLOURS, GREY, LINES, Figure, blank, legend_above, readable_log, styled
-
-Count = tuple[int, int]
 
 
 @styled

@@ -16,14 +16,14 @@ from paritylab.aliases import Floats
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, between, claim, significant, size
 from paritylab.claims.intervals import jackknife, mean, share
 from paritylab.engines.curves import Curves
-from paritylab_emergence.nam2024 import model
-from paritylab_emergence.nam2024.common import Row, crossing, network, power, problem, strengths
+from paritylab.theory import skills as theory
+from paritylab_emergence.nam2024.common import ALPHA, TARGET, Row, crossing, network, power, problem, strengths
 
 optimize: Any = scipy.optimize
 RATE, SPREAD, WIDTH = 0.02, 0.01, 1000
 INVERSE_SQUARE = 22.0
 """1/B^2, as the authors set it by eye from one task alone."""
-START = SPREAD**2 / (3.6 * model.TARGET)
+START = SPREAD**2 / (3.6 * TARGET)
 """R(0)/S, a convention of the released plots."""
 MODEL_RATIO = 1.243
 """T(0.95)/T(0.5) of the sigmoid, as printed by the rule: (ln c + ln 19)/ln c for c = 179,999."""
@@ -37,12 +37,12 @@ def setup(tasks: int, batch: int, steps: int, inputs: int) -> Setup:
 
 def predicted(steps: Floats, frequency: float, inverse_square: float = INVERSE_SQUARE) -> Floats:
     """R/S after so many steps by the solvable model (Equation 14, twice as fast for the whole squared error)."""
-    return model.sigmoid(4 * RATE * model.TARGET * frequency / inverse_square * np.asarray(steps, float), START)
+    return theory.sigmoid(4 * RATE * TARGET * frequency / inverse_square * np.asarray(steps, float), START)
 
 
 def half_times(tasks: int) -> Floats:
     """When the model has each skill at half strength."""
-    return model.half_time(model.frequencies(0.6, tasks), RATE, model.TARGET, 1 / INVERSE_SQUARE, START)
+    return theory.emergence_time(theory.frequencies(ALPHA, tasks), RATE, TARGET, 1 / INVERSE_SQUARE, START)
 
 
 @claim(
@@ -166,7 +166,7 @@ class TimeEmergence(Emerging):
         rows: list[Row] = []
         for task, (half, by) in enumerate(zip(halves(strength), model_times, strict=True)):
             value, (low, high) = ratios[task]
-            rows.append({"skill": task + 1, "frequency": float(model.frequencies(0.6, self.tasks)[task]),
+            rows.append({"skill": task + 1, "frequency": float(theory.frequencies(ALPHA, self.tasks)[task]),
                          "half strength": half, "low": low * by, "high": high * by, "model": float(by),
                          "ratio": value, "earliest": times[:, task].min(), "latest": times[:, task].max()})
         return Findings(checks, rows)
@@ -187,7 +187,7 @@ def draw_emergence(got: Curves, times: Floats) -> plots.Figure:
                                yticks=range(1, tasks + 1))
     above.axhline(0.5, color=plots.GREY, linewidth=0.4)
     predicted_times = half_times(tasks)
-    for task, (frequency, colour) in enumerate(zip(model.frequencies(0.6, tasks), plots.COLOURS, strict=False)):
+    for task, (frequency, colour) in enumerate(zip(theory.frequencies(ALPHA, tasks), plots.COLOURS, strict=False)):
         value, low, high = np.array(pointwise(strength[:, :, task])).T
         above.fill_between(got.steps, np.maximum(low, -1), np.minimum(high, 2), color=colour, alpha=0.25, linewidth=0)
         above.plot(got.steps, value, color=colour, label=f"skill {task + 1}, frequency {frequency:.2f}")
