@@ -145,7 +145,7 @@ def test_every_field_of_every_part_has_an_owner_and_late_ones_their_value_of_bef
              "optimiser": ("sgd", "adam", "rmsprop", "sign-sgd", "optax")}
     for part, kinds in parts.items():
         fields = {field.name for kind in kinds for field in dataclasses.fields(CLASSES[kind])}
-        assert {name for name in fields if parameters.OWNER.get(name) != part} <= {"noise"}
+        assert {name for name in fields if parameters.OWNER.get(name) != part} <= {"noise", "inputs"}
         for kind in kinds:
             every = dataclasses.fields(CLASSES[kind])
             late = {field.name: field.default for field in every if field.metadata.get("late")}

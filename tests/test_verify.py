@@ -10,6 +10,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,10 +21,13 @@ from paritylab.claims import Lab, evidence, reproduce, sources
 from paritylab.claims.registry import registry
 from paritylab.claims.verifying import Verification
 from paritylab.claims.verifying.entries import entries
+from paritylab.claims.verifying.records import Listed, check_listed
 from paritylab.claims.verifying.report import LEVEL, Report
 from paritylab.claims.verifying.words import differences
 from paritylab.cli import main
+from paritylab.running import keeping
 from paritylab.running.retraining import Lot, compared, sampled, trained_again
+from paritylab.running.tasks import CurveTask, Recorded
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import Records
 
@@ -150,6 +154,21 @@ def test_an_edited_file_is_found(copy, name):
     data = path.read_bytes()
     path.write_bytes(data[:-3] + bytes([data[-3] ^ 1]) + data[-2:])
     assert f"{name} is not what it was" in told(verified(copy, 0.001))
+
+
+def test_curves_of_before_they_had_skills_are_the_same_again(tmp_path):
+    setup = pl.Setup(pl.Parity(8, 2), protocol=pl.Protocol(eval_size=64))
+    task = CurveTask(setup, 3, Recorded(20, 10, (0, 1)))
+    keeping.keep([task], tmp_path, "jax", progress=False)
+    arrays = keeping.find(task, tmp_path, "jax")
+    assert "task_skill" in arrays
+    now, before = (sources.of_arrays(task, arrays, leaving) for leaving in ((), sources.LATER))
+    assert now.digest != before.digest
+    for source in (now, before, replace(now, digest="another")):
+        report = Report()
+        line = Listed(SimpleNamespace(where="here"), source, Lot(setup, 3, np.arange(2), "jax"))
+        check_listed([line], lambda: False, report, progress=False)
+        assert bool(report.differences) == (source.digest == "another")
 
 
 def test_a_missing_file_is_found(copy):

@@ -10,7 +10,7 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,6 +26,8 @@ from paritylab.storage.records import Records
 COLUMNS = ("what", "id", "engine", "seed", "runs", "steps", "digest", "task")
 NOT_VALUES = ("engine", "seconds")
 """What kept arrays hold besides values."""
+LATER = ("task_skill",)
+"""Series that curves of before do not have."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +75,10 @@ def outcomes(records: Records) -> Records:
     return replace(records, accuracy=unknown, loss=unknown)
 
 
-def of_arrays(task: KeptTask, arrays: Mapping[str, np.ndarray]) -> Source:
-    """Arrays that are kept."""
+def of_arrays(task: KeptTask, arrays: Mapping[str, np.ndarray], leaving: Sequence[str] = ()) -> Source:
+    """Arrays that are kept, or those that were before some, which are left out, were recorded too."""
     what = "curves" if isinstance(task, CurveTask) else "params" if isinstance(task, ParamsTask) else "arrays"
-    values = {name: array for name, array in arrays.items() if name not in NOT_VALUES}
+    values = {name: array for name, array in arrays.items() if name not in (*NOT_VALUES, *leaving)}
     steps = {"curves": lambda: values["steps"].max() * runs_of(task), "params": lambda: values["steps"].sum()}
     return Source(what, task, str(arrays.get("engine", "")), int(steps.get(what, int)()), digest_of_arrays(values))
 

@@ -47,7 +47,8 @@ def add_problem_and_learner(parser: Parser, several: bool = True) -> None:
     learner.add_argument("--activation", default=None, help="such as relu, zigzag:3, sinusoid:3 (relu unless said)")
     learner.add_argument("--bits", action="store_true", default=None, help="an MLP reads +1 as 0 and -1 as 1")
     learner.add_argument("--init", default="torch", help="such as torch, gaussian, normal:0.01, unbiased kaiming")
-    learner.add_argument("--loss", default="hinge", help="hinge[:margin], square, logistic[:scale], correlation, l1")
+    learner.add_argument("--loss", default="hinge", help="hinge[:margin], square, logistic[:scale],"
+                         " clipped-logistic:c, correlation, l1")
     learner.add_argument("--optimiser", default=None, help=f"one of {', '.join(OPTIMISERS)} (sgd unless said)")
     learner.add_argument("--lr", type=float, nargs="+" if several else 1, default=[0.1],
                          help="learning rates; several are compared" if several else "learning rate")
@@ -63,6 +64,8 @@ def add_problem_and_learner(parser: Parser, several: bool = True) -> None:
     learner.add_argument("--decay-form", default=None,
                          help="coupled (in the gradient), decoupled (lr times decay, beside the step) or plain:"
                          " (1 - decay) theta; coupled unless said, decoupled of adamw and lion")
+    learner.add_argument("--skip-satisfied", action="store_true",
+                         help="a batch whose gradient is exactly zero changes nothing, decay included")
     learner.add_argument("--gradient-noise", type=float, default=0.0, help="standard deviation added to gradients")
     learner.add_argument("--batch", type=count, default=32, help="batch size")
 
@@ -212,7 +215,7 @@ def make_optimiser(options: argparse.Namespace, lr: float, kind: str | None = No
         require(getattr(options, name) in (None, False) or kind in allowed,
                 f"--{name} belongs to {', '.join(allowed)}, not {kind}")
     given: dict[str, Any] = {"clip": options.clip, "weight_decay": options.weight_decay, "eps": options.eps,
-                             "nesterov": options.nesterov or None}
+                             "nesterov": options.nesterov or None, "skip_satisfied": options.skip_satisfied or None}
     if options.betas is not None:
         given |= {"b1": options.betas[0], "b2": options.betas[1]}
     if options.momentum is not None:

@@ -29,7 +29,7 @@ def step_flops(setup: Setup) -> float:
     """
     network, n, batch = setup.learner.network, setup.problem.n, setup.learner.batch
     if isinstance(network, MLP):
-        sizes = (n, *network.widths, 1)
+        sizes = (n, *network.widths, network.outputs)
         layers = [a * b for a, b in itertools.pairwise(sizes)]
         return float(batch * (6 * sum(layers) - 2 * layers[0]))
     if isinstance(network, (Neuron, PolyNet)):

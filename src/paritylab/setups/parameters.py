@@ -22,9 +22,9 @@ FIELDS = {
     "learner": ("network", "init", "loss", "optimiser", "batch"),
     "protocol": ("max_steps", "eval_every", "eval_size", "threshold", "consecutive", "fresh", "within", "until_loss"),
     "network": ("width", "activation", "output_bias", "bias", "degree", "d_emb", "d_attn", "heads", "d_mlp",
-                "weights", "make", "forward"),
+                "weights", "outputs", "make", "forward"),
     "optimiser": ("lr", "schedule", "rates", "clip", "weight_decay", "decay_form", "momentum", "nesterov", "b1", "b2",
-                  "eps", "alpha", "transformation"),
+                  "eps", "alpha", "skip_satisfied", "transformation"),
 }
 """Which part of a Setup a short name belongs to."""
 OWNER = {name: part for part, names in FIELDS.items() for name in names}
@@ -41,13 +41,14 @@ LATE: dict[str, dict[str, Any]] = {
     "parity": {"short_last": False},
     "polynomial": {"short_last": False},
     "leaky-parity": {"short_last": False},
-    "mlp": {"bias": True},
+    "tasks": {"controls": None, "in_turn": False},
+    "mlp": {"bias": True, "inputs": "signs", "outputs": 1},
     "graph": {"weights": None},
-    "sgd": {"clip": None, "momentum": 0, "nesterov": False},
-    "adam": {"clip": None, "weight_decay": 0, "decay_form": "coupled"},
-    "rmsprop": {"clip": None, "weight_decay": 0, "decay_form": "coupled"},
-    "sign-sgd": {"clip": None, "weight_decay": 0, "decay_form": "coupled", "b1": 0, "b2": 0},
-    "optax": {"clip": None, "weight_decay": 0, "decay_form": "coupled"},
+    "sgd": {"clip": None, "skip_satisfied": False, "momentum": 0, "nesterov": False},
+    "adam": {"clip": None, "weight_decay": 0, "decay_form": "coupled", "skip_satisfied": False},
+    "rmsprop": {"clip": None, "weight_decay": 0, "decay_form": "coupled", "skip_satisfied": False},
+    "sign-sgd": {"clip": None, "weight_decay": 0, "decay_form": "coupled", "skip_satisfied": False, "b1": 0, "b2": 0},
+    "optax": {"clip": None, "weight_decay": 0, "decay_form": "coupled", "skip_satisfied": False},
 }
 """What a part of each type has where its JSON does not say: fields that came later, with the value of before."""
 

@@ -164,7 +164,7 @@ def check_listed(chosen: Sequence[Listed], over: Over, report: Report, progress:
                     report.differ(each.where, f"cannot be trained again: {again}")
                     continue
                 known = sources.outcomes(again) if each.source.what == "outcomes" else again
-                _same(each, known.digest, report)
+                _same(each, {known.digest}, report)
                 bar.show(done := done + 1)
             for each in batch:
                 if isinstance(each.source.task, CurveTask | ParamsTask) and not over():
@@ -172,19 +172,19 @@ def check_listed(chosen: Sequence[Listed], over: Over, report: Report, progress:
                     bar.show(done := done + 1)
 
 
-def _kept_again(each: Listed) -> str:
-    """The digest of curves or params that are made again."""
+def _kept_again(each: Listed) -> set[str]:
+    """The digest of curves or params that are made again, with and without the series that came later."""
     task, engine = each.source.task, each.lot.engine
     assert isinstance(task, CurveTask | ParamsTask)
     with tempfile.TemporaryDirectory(prefix="paritylab-verify-") as folder:
         keeping.keep([task], Path(folder), engine, progress=False)
         arrays = keeping.find(task, Path(folder), engine)
     assert arrays is not None
-    return sources.of_arrays(task, arrays).digest
+    return {sources.of_arrays(task, arrays, leaving).digest for leaving in ((), sources.LATER)}
 
 
-def _same(each: Listed, digest: str, report: Report) -> None:
-    same = digest == each.source.digest
+def _same(each: Listed, digests: set[str], report: Report) -> None:
+    same = each.source.digest in digests
     count(report, f"listed runs ({each.source.what})", len(each.lot.runs), same)
     if not same:
         report.differ(each.where, f"{each.source.what} of {len(each.lot.runs)} runs have another digest, trained again")
