@@ -22,8 +22,8 @@ from paritylab.setups import inits
 SPECS = [
     "torch", "xavier", "kaiming", "sign", "uniform", "rademacher", "gaussian", "perturbed-rademacher:0.1",
     "perturbed-rademacher:1.5", "uniform-perturbed:0.3", "sparse-rademacher:0.4", "discrete:-2,-1,1,2",
-    "discrete:-1,3,4", "discrete:0,1", "sphere", "sphere:2.5", "normal:0.01", "truncated", "unbiased kaiming",
-    "logits torch",
+    "discrete:-1,3,4", "discrete:0,1", "sphere", "sphere:2.5", "normal:0.01", "truncated", "truncated:1",
+    "unbiased kaiming", "logits torch",
 ]
 SAMPLES = 200_000
 SEED = 17
@@ -97,6 +97,16 @@ def test_a_discrete_law_takes_its_points_and_no_others(spec, points):
 def test_a_bounded_law_keeps_its_bounds():
     values = np.asarray(inits.init("torch").dense(jax.random.key(0), 16, 5000)["w"])
     assert 0.249 < np.abs(values).max() <= 0.25
+
+
+def test_a_truncated_law_may_count_biases_as_weights_of_one_more_input():
+    """Of the hidden layer alone, and with the draws of the plain law."""
+    made, plain = (inits.init(spec).layers(jax.random.key(0), (3, 5, 1)) for spec in ("truncated:1", "truncated"))
+    for name in ("w", "b"):
+        assert np.allclose(made[0][name] * 2, plain[0][name] * math.sqrt(3))
+        assert np.array_equal(made[1][name], plain[1][name])
+    with pytest.raises(InvalidInput, match="whole number"):
+        inits.init("truncated:0.5")
 
 
 def test_a_truncated_law_ends_at_two_standard_deviations():

@@ -26,6 +26,7 @@ from paritylab.claims.intervals import (
     smallest,
     together,
 )
+from paritylab.claims.published import fisher, table, tail
 from paritylab.errors import InvalidInput
 from paritylab.papers.barak2022.amended_times import WRONG, exponent_ends
 
@@ -165,3 +166,35 @@ def test_shipped_intervals_hold_their_estimates():
                     if not low - room <= value <= high + room:
                         found.setdefault((path.stem, size), []).append(check["name"])
     assert found == FIRST
+
+
+# --- beside what was published ----------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=60), st.integers(0, 9))
+def test_a_published_number_lies_between_quantiles_where_its_tail_is_large_enough(values, number):
+    """By their definition: the q quantile is the smallest number up to which at least a share q of all is."""
+    share, (low, high) = tail(values, number)
+    ordered = np.sort(values)
+    assert low <= share <= high
+    for q in (0.005, 0.1, 0.3):
+        count = math.ceil(q * len(values) - 1e-9)
+        inside = ordered[count - 1] <= number <= ordered[len(values) - count]
+        assert (share >= q - 1e-12) == inside
+
+
+def test_a_number_that_no_run_reaches_is_outside_for_sure_once_there_are_enough():
+    assert tail(np.arange(700), -1)[1][1] > 0.005
+    assert tail(np.arange(1000), -1) == (0.0, (0.0, pytest.approx(0.00368, abs=1e-5)))
+    assert tail([math.inf] * 10, 3)[0] == 0
+
+
+def test_fishers_test_of_tea():
+    assert fisher((3, 4), (1, 4), "greater") == pytest.approx(17 / 70)
+    assert fisher((3, 4), (1, 4)) == pytest.approx(34 / 70)
+
+
+def test_a_table_is_read_from_beside_the_module_that_asks(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "medians.csv").write_text("width,median\n10,960\n")
+    assert table(str(tmp_path / "claim.py"), "medians").rows() == [(10, 960)]

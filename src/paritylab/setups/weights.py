@@ -155,12 +155,17 @@ def normal(sigma: float) -> Init:
     return replace(gaussian(), spec=specs.render("normal", (sigma,)), scale=lambda fan_in, fan_out: sigma)
 
 
-def truncated() -> Init:
+def truncated(constants: float = 0) -> Init:
     """N(0, 1) given that it is within two standard deviations, times 1/sqrt(fan_in): the variance is 0.774/fan_in.
 
-    >>> float(truncated().characteristic(np.array(0.0)))
-    1.0
+    With ``constants`` hidden layers have so many inputs more, which are always 1: ``truncated:1`` is the law where
+    their biases are written as the weights of one.
+
+    >>> float(truncated().characteristic(np.array(0.0))), truncated(1).scale(3, 1)
+    (1.0, 0.5)
     """
+    require(constants >= 0 and float(constants).is_integer(),
+            f"the constant inputs of a truncated law must be a whole number of at least 0, not {constants:g}")
 
     def sample(key: Any, shape: tuple[int, ...]) -> Any:
         return jax.random.truncated_normal(key, -2.0, 2.0, shape)
@@ -173,7 +178,11 @@ def truncated() -> Init:
         beyond = np.exp(-2 + 2j * t) * wofz((t + 2j) / math.sqrt(2))
         return (np.exp(-np.square(t) / 2) - beyond.real) / erf(math.sqrt(2))
 
-    return Init("truncated", sample, characteristic, fan_in_scale(1.0))
+    plain = Init("truncated", sample, characteristic, fan_in_scale(1.0))
+    if not constants:
+        return plain
+    return replace(plain, spec=specs.render("truncated", (constants,)), output=plain,
+                   scale=lambda fan_in, fan_out: 1 / math.sqrt(fan_in + constants))
 
 
 def kaiming() -> Init:
@@ -284,7 +293,7 @@ LAWS: dict[str, tuple[Callable[..., Init], int, int]] = {
     "rademacher": (rademacher, 0, 0),
     "gaussian": (gaussian, 0, 0),
     "normal": (normal, 1, 1),
-    "truncated": (truncated, 0, 0),
+    "truncated": (truncated, 0, 1),
     "perturbed-rademacher": (perturbed_rademacher, 1, 1),
     "uniform-perturbed": (uniform_perturbed, 1, 1),
     "sparse-rademacher": (sparse_rademacher, 1, 1),

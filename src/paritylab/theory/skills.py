@@ -26,7 +26,7 @@ from paritylab.errors import require
 integrate: Any = scipy.integrate  # SciPy has no types
 optimize: Any = scipy.optimize
 SKILLS = 10**5
-"""Over which losses are summed unless said."""
+"""As many as the published sums have."""
 LARGEST = 350.0
 """Beyond it the square of exp overflows."""
 

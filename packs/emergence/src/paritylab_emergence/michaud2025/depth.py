@@ -18,6 +18,9 @@ from paritylab_emergence.michaud2025.figures import shares
 
 PUBLISHED = (("2 x 128", 2, 128), ("1 x 128", 1, 128), ("1 x 361", 1, 361))
 
+LONGER = "Networks with one hidden layer have all 200,000 steps."
+AS_LONG = "Networks with one hidden layer have no more steps than those with two: fewer that converge may mean later."
+
 
 @claim(
     "michaud2025.depth",
@@ -59,8 +62,7 @@ class Depth(Composite):
             pairs = zip(self.shallow, one, strict=True)
             checks = [check for width, losses in pairs for check in self._against(two, losses, width)]
         found, published = self._counts(got), {name: counts(layers, width) for name, layers, width in PUBLISHED}
-        note = SMALLER if self.size != "full" else \
-            f"{STOPPED} Networks with one hidden layer have all 200,000 steps."
+        note = f"{SMALLER} {AS_LONG}" if self.size != "full" else f"{STOPPED} {LONGER}"
         return Findings(checks, [*_rows("here", found), *_rows("published", published)], note=note)
 
     def _against(self, two: Losses, one: Losses, width: int) -> list[Check]:

@@ -58,7 +58,7 @@ class TimeCalibration(Trial):
     """The mean strength of one skill along training, and the constant that places the sigmoid nearest to it."""
 
     batch = size(quick=1000, full=4000)
-    runs = size(quick=3, full=50)
+    runs = size(quick=3, standard=10, full=50)
     steps = size(quick=1100, full=2500)
     every = size(50, label="steps between checks")
     inputs = size(quick=4000, full=20_000, label="inputs of a check")
@@ -180,8 +180,8 @@ def draw_emergence(got: Curves, times: Floats) -> plots.Figure:
     """The mean strengths with 95 % intervals, the model's sigmoids, and below each run's times of half strength."""
     strength = strengths(got)
     tasks = strength.shape[2]
-    figure = plots.blank(3.4, "double")
-    grid = figure.add_gridspec(2, 1, height_ratios=(4, 1.3))
+    figure = plots.blank(3.9)
+    grid = figure.add_gridspec(2, 1, height_ratios=(3, 1.3))
     above = figure.add_subplot(grid[0], ylabel="skill strength R/S", ylim=(-0.05, 1.08))
     below = figure.add_subplot(grid[1], sharex=above, xlabel="steps", ylabel="skill", ylim=(tasks + 0.7, 0.3),
                                yticks=range(1, tasks + 1))
@@ -190,18 +190,18 @@ def draw_emergence(got: Curves, times: Floats) -> plots.Figure:
     for task, (frequency, colour) in enumerate(zip(theory.frequencies(ALPHA, tasks), plots.COLOURS, strict=False)):
         value, low, high = np.array(pointwise(strength[:, :, task])).T
         above.fill_between(got.steps, np.maximum(low, -1), np.minimum(high, 2), color=colour, alpha=0.25, linewidth=0)
-        above.plot(got.steps, value, color=colour, label=f"skill {task + 1}, frequency {frequency:.2f}")
+        above.plot(got.steps, value, color=colour, label=f"skill {task + 1}: P = {frequency:.2f}")
         above.plot(got.steps, predicted(got.steps, frequency), color=colour, linestyle="dashed", linewidth=0.9)
         reached = times[:, task][np.isfinite(times[:, task])]
         below.plot(reached, np.full(len(reached), task + 1), "|", color=colour, markersize=6, markeredgewidth=0.7)
-        below.plot(predicted_times[task], task + 1, "D", color=colour, markersize=4, fillstyle="none")
-    above.plot([], [], color=plots.GREY, linestyle="dashed", linewidth=0.9, label="solvable model, 1/B² = 22")
-    below.plot([], [], "|", color=plots.GREY, label="half strength, a run")
-    below.plot([], [], "D", color=plots.GREY, markersize=4, fillstyle="none", label="half strength, the model")
+        below.plot(predicted_times[task], task + 1, "D", color=colour, markersize=4, markerfacecolor="white")
+    above.plot([], [], color=plots.GREY, linestyle="dashed", linewidth=0.9, label="solvable model")
+    below.plot([], [], "|", color=plots.GREY, label="half, a run")
+    below.plot([], [], "D", color=plots.GREY, markersize=4, fillstyle="none", label="half, model")
     above.tick_params(labelbottom=False)
     above.margins(x=0.01)
     figure.align_ylabels()
-    plots.legend_above(figure, above, below, most=4)
+    plots.legend_above(figure, above, below, most=3)
     return figure
 
 

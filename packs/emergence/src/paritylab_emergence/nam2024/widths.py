@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 import scipy.optimize  # pyright: ignore[reportMissingTypeStubs]
-from scipy import stats
 
 from paritylab import Adam, Learner, Protocol, Setup, plots
 from paritylab.aliases import Floats
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, between, claim, size
-from paritylab.claims.intervals import Estimate, jackknife, mean, together
+from paritylab.claims.intervals import Estimate, jackknife, mean, median, together
+from paritylab.claims.published import fisher
 from paritylab.engines.curves import Curves
-from paritylab.statistics.percentiles import percentile_interval_of
 from paritylab.theory import skills as theory
 from paritylab_emergence.nam2024.common import Row, network, problem, strengths
 
@@ -164,7 +163,7 @@ class WidthTable5(Trial):
         rows: list[Row] = [{"variant": name, "run": run, "skill": task + 1, "R/S": float(each[run, task])}
                            for name, each in ends.items() for run in range(self.runs) for task in range(self.tasks)]
         numbers = {f"{check.name}, variant {TABLE5[name].name}": check.value for name, checks in by_variant.items()
-                   for check in checks}
+                   for check in checks if self.size != "quick"}
         numbers |= {f"median R/S of skill {task + 1}, variant {TABLE5[name].name}": float(np.median(each[:, task]))
                     for name, each in ends.items() for task in range(self.tasks)}
         return Findings(by_variant[best], rows, numbers, f"The checks are those of variant {TABLE5[best].name}.")
@@ -174,13 +173,11 @@ class WidthTable5(Trial):
         found: list[Check] = []
         for task, level in enumerate(LEVELS):
             counts = [(int(np.sum(each[:, task] >= level)), len(each)) for each in (ends, theirs)]
-            table = [[count, total - count] for count, total in counts]
-            found.append(self.share(float(stats.fisher_exact(table).pvalue), level=level, k=task + 1))  # pyright: ignore[reportAttributeAccessIssue]
+            found.append(self.share(fisher(*counts), level=level, k=task + 1))
         return found
 
     def quick_checks(self, ends: Floats) -> list[Check]:
-        estimates = [(float(np.median(each)), percentile_interval_of(np.sort(each), len(each), 50, 0.95))
-                     for each in ends.T]
+        estimates = [median(each) for each in ends.T]
         return [self.first(*estimates[0]), self.second(*estimates[1])]
 
     @plots.styled

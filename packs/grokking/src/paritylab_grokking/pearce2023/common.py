@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import jax
 import numpy as np
 
-from paritylab import MLP, AdamW, Learner, Parity, Protocol, Setup, inits
+from paritylab import MLP, AdamW, Learner, Parity, Protocol, Setup
 from paritylab.aliases import Floats
 from paritylab.claims import Check, Lab, Trial, at_least, size
 from paritylab.claims.intervals import share
@@ -27,21 +25,11 @@ EACH = 225
 """Published networks of one weight decay, width or sample size."""
 
 
-def cut_normal(key: Any, shape: tuple[int, ...]) -> Any:
-    """N(0, 1) within two standard deviations."""
-    return jax.random.truncated_normal(key, -2.0, 2.0, shape)
-
-
-def fan_in(inputs: int, outputs: int) -> float:
-    """1/sqrt(fan-in), where the first layer, whose input is 30 bits, has a 31st that is always 1: its bias here."""
-    return 1 / math.sqrt(inputs + (inputs == N))
-
-
 def setup(decay: float, width: int, sample: int) -> Setup:
-    """One cell of the sweep, with the whole sample in each step."""
+    """One cell of the sweep, with the whole sample in each step; the 31st input, always 1, is a bias here."""
     optimiser = AdamW(0.003, weight_decay=decay, b1=0.99, b2=0.98)
-    learner = Learner(MLP(width, output_bias=False, inputs="bits"), inits.custom(cut_normal, scale=fan_in),
-                      "clipped-logistic:1e-7", optimiser, sample)
+    network = MLP(width, output_bias=False, inputs="bits")
+    learner = Learner(network, "truncated:1", "clipped-logistic:1e-7", optimiser, sample)
     return Setup(Parity(N, K, sample=sample), learner, Protocol(eval_size=TESTED))
 
 

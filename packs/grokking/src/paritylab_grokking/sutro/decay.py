@@ -115,6 +115,6 @@ def window(times: dict[float, Floats], most: int) -> plots.Figure:
         below.plot([decay * 1.12] * len(single), single, color=plots.COLOURS[1], marker="s", markersize=2.5,
                    linestyle="none")
     above.set(ylabel="share solved", ylim=(-0.05, 1.05))
-    below.set(xscale="log", xlabel="weight decay", ylabel="passes, 95 % of solved runs", ylim=(0, most))
+    below.set(xscale="log", xlabel="weight decay", ylabel="passes until solved", ylim=(0, most))
     plots.legend_above(figure, above)
     return figure
