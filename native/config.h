@@ -18,9 +18,10 @@ enum class Rule { sgd, momentum, adam, rmsprop, sign };
 enum class Status : int32_t { solved, censored, diverged, training };
 
 struct Config {
-    // The network: one linear layer of `width` units on `inputs` signs, and a head. A deep mlp has layers below it.
+    // The network: one linear layer of `width` units on `inputs` numbers, and a head. A deep mlp has layers below it.
     Family family;
     int inputs;
+    bool bits;  // an input of +1 is read as 0, one of -1 as 1; false: as they are
     int width;
     std::vector<int> below;  // their widths, from the inputs up
     bool bias;       // false: there are no b, which stay 0
