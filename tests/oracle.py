@@ -286,8 +286,13 @@ def forward(network, params, x):
     return FORWARD[type(network).__name__](network, params, x)
 
 
+def read(network, x):
+    """Inputs as the first layer of an MLP has them: signs, or bits, 1 for -1."""
+    return {"signs": x, "bits": (x < 0).astype(float)}[network.inputs]
+
+
 def mlp_gradient(network, params, x, loss_spec, y):
-    values, slopes = [x], []
+    values, slopes = [read(network, x)], []
     for layer in params[:-1]:
         value, slope = activation(network.activation.spec, values[-1] @ layer["w"] + layer.get("b", 0.0))
         values.append(value)
@@ -360,6 +365,7 @@ def transformer(network, p, x):
 
 
 def mlp(network, params, x):
+    x = read(network, x)
     for layer in params[:-1]:
         x = activation(network.activation.spec, x @ layer["w"] + layer.get("b", 0.0))[0]
     out = (x @ params[-1]["w"])[:, 0]

@@ -22,7 +22,8 @@ from paritylab.setups import inits
 SPECS = [
     "torch", "xavier", "kaiming", "sign", "uniform", "rademacher", "gaussian", "perturbed-rademacher:0.1",
     "perturbed-rademacher:1.5", "uniform-perturbed:0.3", "sparse-rademacher:0.4", "discrete:-2,-1,1,2",
-    "discrete:-1,3,4", "discrete:0,1", "sphere", "sphere:2.5",
+    "discrete:-1,3,4", "discrete:0,1", "sphere", "sphere:2.5", "normal:0.01", "truncated", "unbiased kaiming",
+    "logits torch",
 ]
 SAMPLES = 200_000
 SEED = 17
@@ -67,6 +68,8 @@ VARIANCES = {
     "sparse-rademacher:0.4": 1 / FAN_IN,
     "discrete:-2,-1,1,2": 1 / FAN_IN,
     "discrete:-1,3,4": 1 / FAN_IN,  # the second moment, as its points are not centred
+    "normal:0.3": 0.09,
+    "truncated": (1 - 2 * 2 * math.exp(-2) / math.sqrt(2 * math.pi) / math.erf(math.sqrt(2))) / FAN_IN,
 }
 
 
@@ -94,6 +97,77 @@ def test_a_discrete_law_takes_its_points_and_no_others(spec, points):
 def test_a_bounded_law_keeps_its_bounds():
     values = np.asarray(inits.init("torch").dense(jax.random.key(0), 16, 5000)["w"])
     assert 0.249 < np.abs(values).max() <= 0.25
+
+
+def test_a_truncated_law_ends_at_two_standard_deviations():
+    values = np.abs(samples(inits.init("truncated")))
+    assert 1.999 < values.max() <= 2
+
+
+@pytest.mark.parametrize("spec", ["kaiming", "normal:2", "mean-field", "logits torch", "released discrete:-2,-1,1,2"])
+def test_an_unbiased_start_has_the_weights_of_its_law_and_no_biases(spec):
+    made, same = (inits.init(each).layers(jax.random.key(SEED), (9, 4, 3, 1)) for each in (f"unbiased {spec}", spec))
+    for layer, other in zip(made, same, strict=True):
+        assert np.array_equal(layer["w"], other["w"])
+        assert not np.any(layer["b"])
+
+
+@pytest.mark.parametrize(
+    ("spec", "variance"), [("torch", 2 / 3 / FAN_OUT), ("xavier", 4 / (FAN_OUT + 600)), ("normal:0.1", 0.02)]
+)
+def test_an_output_of_logits_is_the_difference_of_two_draws(spec, variance):
+    hidden, output = inits.init(f"logits {spec}").layers(jax.random.key(SEED), (FAN_IN, FAN_OUT, 300))
+    assert np.array_equal(hidden["w"], inits.init(spec).layers(jax.random.key(SEED), (FAN_IN, FAN_OUT, 300))[0]["w"])
+    squares = np.square(np.asarray(output["w"], np.float64)).ravel()
+    # 5 standard errors of a mean of 120,000 squares: a false alarm in 2e6
+    assert abs(squares.mean() - variance) <= 5 * squares.std() / math.sqrt(len(squares))
+
+
+def test_two_logits_with_adam_are_one_output_at_twice_the_rate():
+    """An MLP with two outputs and their cross-entropy, written by hand, against the logistic loss of one output."""
+    rng = np.random.default_rng(SEED)
+    w, u = rng.normal(size=(5, 4)), rng.normal(size=(4, 2))
+    adam, x = pl.Adam(0.01), 1.0 - 2.0 * (rng.random((8, 5)) < 0.5)
+    y = x[:, 0] * x[:, 1]
+
+    def two(params):
+        logits = jnp.maximum(x @ params[0]["w"], 0) @ params[1]["w"]
+        return -jnp.mean(jax.nn.log_softmax(logits)[jnp.arange(8), (y > 0).astype(int)])
+
+    network = pl.MLP(4, bias=False)
+
+    def one(params):
+        return jnp.mean(pl.Learner(loss="logistic").loss(network.apply(params, x), y))
+
+    pair = [{"w": jnp.asarray(w)}, {"w": jnp.asarray(u)}]
+    single = [{"w": jnp.asarray(w)}, {"w": jnp.asarray(u[:, 1:] - u[:, :1])}]
+    states = adam.start(pair), adam.start(single)
+    twice = pl.Adam(0.01, rates=(1, 2))
+    for step in range(20):
+        pair, first = adam.move(jax.grad(two)(pair), states[0], pair, jax.tree.map(lambda _: 0.01, pair), step)
+        rates = jax.tree.map(lambda rate: 0.01 * rate, twice.layer_rates(single))
+        single, second = twice.move(jax.grad(one)(single), states[1], single, rates, step)
+        states = first, second
+    np.testing.assert_allclose(single[0]["w"], pair[0]["w"], atol=1e-5)
+    np.testing.assert_allclose(single[1]["w"][:, 0], pair[1]["w"][:, 1] - pair[1]["w"][:, 0], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("network", "spec"),
+    [(pl.Neuron(), "logits torch"), (pl.PolyNet(2), "logits torch"), (pl.DisjointPolyNet(2), "logits torch"),
+     (pl.Transformer(), "logits torch"), (pl.Graph(["linear:1"]), "logits torch")],
+)
+def test_a_law_of_logits_needs_an_output_layer(network, spec):
+    with pytest.raises(InvalidInput, match="logits") as caught:
+        pl.Setup(pl.Parity(6, 2), pl.Learner(network, init=spec)).check()
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("spec", ["unbiased mirrored torch", "logits unbiased torch", "logits logits torch",
+                                  "unbiased fixed:3 torch", "released unbiased discrete:-1,1"])
+def test_the_words_of_an_init_have_one_order(spec):
+    with pytest.raises(InvalidInput, match="in this order"):
+        inits.init(spec)
 
 
 def test_sparsity_is_the_probability_of_zero():

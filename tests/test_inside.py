@@ -35,6 +35,7 @@ def made(key, n):
 NETWORKS = {
     "shallow": pl.MLP(5), "wide": pl.MLP(23, "zigzag:3"), "no-bias": pl.MLP(4, bias=False),
     "no-output-bias": pl.MLP(4, "gelu", output_bias=False), "deep": pl.MLP((4, 6)), "neuron": pl.Neuron(),
+    "bits": pl.MLP(4, inputs="bits"),
     "polynet": pl.PolyNet(3), "transformer": pl.Transformer(8, 2, 2), "own": pl.Network(made, squared),
 }
 

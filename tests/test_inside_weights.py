@@ -50,6 +50,18 @@ def accuracies(params, n, k, ablation):
     return found
 
 
+@pytest.mark.parametrize("width", [5, (4, 5)])
+def test_units_of_bits_are_those_of_signs_with_the_same_sums(width):
+    bits, signs = (setup_of(pl.MLP(width, inputs=inputs)) for inputs in ("bits", "signs"))
+    first, *rest = start(bits)
+    same = [{"w": -first["w"] / 2, "b": first["b"] + first["w"].sum(0) / 2}, *rest]
+    for samples in (None, 500):
+        found, other = (pl.inside.subnetwork((setup, params), samples=samples)
+                        for setup, params in ((bits, [first, *rest]), (signs, same)))
+        assert found.whole == other.whole
+        np.testing.assert_allclose(found.carried, other.carried, atol=1e-6)
+
+
 @pytest.mark.parametrize("ablation", ["zero", "mean"])
 def test_the_fewest_units_are_those_of_all_sets(trained, ablation):
     found = pl.inside.subnetwork(trained, 0.9, ablation=ablation)

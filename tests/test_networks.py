@@ -71,6 +71,7 @@ def test_unknown_settings_are_refused_with_the_nearest():
 NETWORKS = {
     "mlp": pl.MLP((5, 3), "zigzag:3"),
     "mlp without output bias": pl.MLP(3, output_bias=False),
+    "mlp of bits": pl.MLP((5, 3), inputs="bits"),
     "neuron": pl.Neuron("oscillating:3"),
     "polynet": pl.PolyNet(3),
     "disjoint polynet": pl.DisjointPolyNet(2),
@@ -149,6 +150,7 @@ def test_an_mlp_of_powers_represents_the_parity_by_polarisation():
         (lambda: pl.MLP((3, -1)), "width must be"),
         (lambda: pl.MLP(2.5), "width must be"),
         (lambda: pl.MLP(3, "rellu"), "did you mean 'relu'"),
+        (lambda: pl.MLP(3, inputs="zeros"), "inputs must be one of signs, bits, not 'zeros'"),
         (lambda: pl.PolyNet(0), "degree"),
         (lambda: pl.DisjointPolyNet(0), "degree"),
         (lambda: pl.Transformer(heads=0), "heads must be at least 1"),

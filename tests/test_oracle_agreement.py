@@ -151,6 +151,11 @@ COMPOSED |= {
 }
 CASES |= COMPOSED
 JAX_ONLY = {
+    "bits": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, inputs="bits"))),
+    "deep, bits, logits": pl.Setup(PARITY, replace(MLP, network=pl.MLP((6, 5), inputs="bits"), loss="logistic",
+                                                   init="unbiased logits torch",
+                                                   optimiser=pl.Adam(0.01, rates=(1, 1, 2)))),
+    "normal": pl.Setup(PARITY, replace(MLP, init="normal:0.5")),
     "tanh": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, "tanh"))),
     "disjoint polynet": pl.Setup(pl.Parity(n=8, support=(0, 4)), replace(MLP, network=pl.DisjointPolyNet(2))),
     "transformer": pl.Setup(
@@ -221,7 +226,7 @@ SHORT = ("mlp relu", "neuron zigzag:3", "polynet hinge", "two words", "label noi
          "problem: two tasks", "problem: staged", "problem: mixture", "problem: short last of a table")
 
 
-@pytest.mark.parametrize("name", long_but([*CASES, *JAX_ONLY], *SHORT))
+@pytest.mark.parametrize("name", long_but([*CASES, *JAX_ONLY], *SHORT, "bits"))
 def test_an_update_of_the_jax_engine_follows_the_oracle(name):
     setup = (CASES | JAX_ONLY)[name]
     assert_follows_oracle(setup, update_history(setup))

@@ -213,7 +213,9 @@ def test_modules_that_are_built_anew_have_the_native_records(isa, same, tmp_path
     [
         (lambda d: d["learner"]["optimiser"].update(schedule="linear:100"), "no schedule linear:100"),
         (lambda d: d["learner"]["network"].update(activation="tanh"), "no activation tanh"),
+        (lambda d: d["learner"]["network"].update(inputs="bits"), "no inputs as bits"),
         (lambda d: d["learner"].update(init="my.law@0123"), "no initialisation"),
+        (lambda d: d["learner"].update(init="unbiased torch"), "no initialisation"),
         (lambda d: d["learner"].update(batch=2**21), "batch: expected"),
         (lambda d: d["problem"].update(support="random"), "no random supports"),
     ],

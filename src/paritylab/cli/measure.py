@@ -45,7 +45,8 @@ def add_problem_and_learner(parser: Parser, several: bool = True) -> None:
     learner.add_argument("--width", type=count, nargs="+", help="hidden widths of an MLP (10 unless said)")
     learner.add_argument("--degree", type=count, help="degree of a PolyNet (k unless said)")
     learner.add_argument("--activation", default=None, help="such as relu, zigzag:3, sinusoid:3 (relu unless said)")
-    learner.add_argument("--init", default="torch", help="such as torch, gaussian, perturbed-rademacher:0.1")
+    learner.add_argument("--bits", action="store_true", default=None, help="an MLP reads +1 as 0 and -1 as 1")
+    learner.add_argument("--init", default="torch", help="such as torch, gaussian, normal:0.01, unbiased kaiming")
     learner.add_argument("--loss", default="hinge", help="hinge[:margin], square, logistic[:scale], correlation, l1")
     learner.add_argument("--optimiser", default=None, help=f"one of {', '.join(OPTIMISERS)} (sgd unless said)")
     learner.add_argument("--lr", type=float, nargs="+" if several else 1, default=[0.1],
@@ -167,7 +168,7 @@ def from_setting(options: argparse.Namespace, k: int, lr: float) -> Any:
     from paritylab import Adam
     from paritylab.claims.library import papers
 
-    for name in ("network", "width", "degree", "activation", "optimiser"):
+    for name in ("network", "width", "degree", "activation", "bits", "optimiser"):
         require(getattr(options, name) is None, f"--setting fixes the network and optimiser; leave out --{name}")
     known = {paper.id: part for paper in papers().values() if (part := paper.part("settings"))}
     paper, colon, name = options.setting.partition(":")
@@ -185,12 +186,12 @@ def make_network(options: argparse.Namespace, k: int) -> Any:
     kind = options.network or "mlp"
     if kind not in NETWORKS:
         raise unknown("network", kind, NETWORKS)
-    uses = {"mlp": ("width", "activation"), "neuron": ("activation",), "polynet": ("degree",),
+    uses = {"mlp": ("width", "activation", "bits"), "neuron": ("activation",), "polynet": ("degree",),
             "disjoint-polynet": ("degree",), "transformer": ()}[kind]
-    for name in ("width", "activation", "degree"):
+    for name in ("width", "activation", "bits", "degree"):
         require(name in uses or getattr(options, name) is None, f"a {kind} has no --{name}")
     if kind == "mlp":
-        return MLP(options.width or 10, options.activation or "relu")
+        return MLP(options.width or 10, options.activation or "relu", inputs="bits" if options.bits else "signs")
     if kind == "neuron":
         return Neuron(options.activation or f"sinusoid:{k}")
     if kind == "transformer":

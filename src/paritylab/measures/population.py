@@ -220,6 +220,7 @@ def _double(function: Callable[[Any], Any]) -> background.Function:
 def _layers(network: MLP | Neuron, params: Any) -> list[dict[str, Floats]]:
     known = isinstance(network, Neuron) or (isinstance(network, MLP) and len(network.widths) == 1)
     require(known, "population gradients are for an MLP with one hidden layer, or a Neuron")
+    require(getattr(network, "inputs", "signs") == "signs", "population gradients are for inputs of signs, not of bits")
     try:
         layers: list[dict[str, Floats]] = [
             {name: np.asarray(value, np.float64) for name, value in layer.items()} for layer in params]

@@ -183,9 +183,11 @@ class Setup(Shown):
 
     @functools.cached_property
     def start(self) -> Setup:
-        """A Setup with all that decides how params start, and nothing else; the activation does not."""
+        """A Setup with all that decides how params start, and nothing else; activation and inputs do not."""
         network = self.learner.network
-        if isinstance(network, (networks.MLP, networks.Neuron)):
+        if isinstance(network, networks.MLP):
+            network = replace(network, activation="relu", inputs="signs")
+        elif isinstance(network, networks.Neuron):
             network = replace(network, activation="relu")
         return Setup(problems.Parity(self.problem.n, 0), Learner(network, self.learner.init))
 

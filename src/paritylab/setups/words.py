@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 QUIET = {"consecutive": 1, "decay_form": "coupled", "schedule": "constant", "threshold": 1, "output_bias": True,
-         "eps": 1e-8, "bias": True}
+         "eps": 1e-8, "bias": True, "inputs": "signs"}
 """What goes without saying; so do fields that are zero, false or not given."""
 QUIET_OF = {"adam": {"b1": 0.9, "b2": 0.999}, "rmsprop": {"alpha": 0.99}}
 """The same for parts of one type."""

@@ -84,6 +84,8 @@ def refusal(setup: Setup) -> str | None:
         return why
     if setup.functions:
         return "it has functions of yours"
+    if getattr(setup.learner.network, "inputs", "signs") != "signs":
+        return "its inputs are signs, not bits"
     if not setup.learner.optimiser.schedule.constant or any(stage.lr != 1 for stage in setup.problem.stages):
         return "it has no schedules"
     if json.loads(setup.to_json())["problem"].get("support") == "random":

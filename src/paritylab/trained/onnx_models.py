@@ -71,7 +71,7 @@ def model(network: Any, params: Mapping[str, np.ndarray], n: int, about: Mapping
 
 def _outputs(graph: Nodes, network: Any, params: Mapping[str, np.ndarray], n: int) -> str:
     if isinstance(network, MLP):
-        value = "x"
+        value = "x" if network.inputs == "signs" else _bits(graph, "x")
         for i in range(len(network.widths)):
             value = _activated(graph, network.activation, _linear(graph, value, params, i))
         return _column(graph, _linear(graph, value, params, len(network.widths)))
@@ -94,6 +94,10 @@ def _outputs(graph: Nodes, network: Any, params: Mapping[str, np.ndarray], n: in
 def _linear(graph: Nodes, value: str, params: Mapping[str, np.ndarray], i: int) -> str:
     value = graph("MatMul", value, graph.constant(params[f"{i}.w"], f"{i}.w"))
     return graph("Add", value, graph.constant(params[f"{i}.b"], f"{i}.b")) if f"{i}.b" in params else value
+
+
+def _bits(graph: Nodes, value: str) -> str:
+    return graph("Div", graph("Sub", graph.number(1), value), graph.number(2))
 
 
 def _column(graph: Nodes, value: str) -> str:

@@ -13,7 +13,7 @@ from paritylab.errors import InvalidInput
 from paritylab.setups.networks import MLP, DisjointPolyNet, Graph, Neuron, PolyNet, Transformer
 from paritylab.setups.networks.activations import Activation
 from paritylab.trained.torch_graphs import Steps
-from paritylab.trained.torch_parts import Blocks, Polynomial, Power, Product, Sinusoid, Zigzag, linear, tensor
+from paritylab.trained.torch_parts import Bits, Blocks, Polynomial, Power, Product, Sinusoid, Zigzag, linear, tensor
 
 
 class ReadAtCls(nn.Module):
@@ -43,7 +43,7 @@ class ReadAtCls(nn.Module):
 def module(network: Any, params: Mapping[str, np.ndarray]) -> nn.Module:
     """The module of a network with these params; its outputs are (rows,)."""
     if isinstance(network, MLP):
-        layers: list[nn.Module] = []
+        layers: list[nn.Module] = [] if network.inputs == "signs" else [Bits()]
         for i in range(len(network.widths)):
             layers += [_layer(params, i), _activation(network.activation)]
         return nn.Sequential(*layers, _layer(params, len(network.widths)), nn.Flatten(-2))

@@ -7,6 +7,13 @@ import torch
 from torch import Tensor, nn
 
 
+class Bits(nn.Module):
+    """Signs as bits: +1 is 0, -1 is 1."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (1 - x) / 2
+
+
 class Power(nn.Module):
     """z^q."""
 

@@ -176,7 +176,8 @@ def _made(program: Setup) -> Made:
 def split(network: MLP, layer: Any, n: int) -> tuple[Any, Any]:
     """The sums of all units over the first inputs, (units, 2^low), and over others with the bias, (2^rest, units)."""
     low = min(LOW_BITS, n)
-    first, rest = (np.asarray(signs(np.arange(2**size), size), np.float32) for size in (low, n - low))
+    read = (np.asarray(network.read(signs(np.arange(2**size), size)), np.float32) for size in (low, n - low))
+    first, rest = read
     outer = rest @ layer["w"][low:]
     return (first @ layer["w"][:low]).T, outer + layer["b"] if network.bias else outer
 

@@ -125,6 +125,7 @@ def _made(program: Setup) -> Made:
     act = activation(network.activation)
 
     def hidden(params: Any, x: Any) -> Any:
+        x = network.read(x)
         for layer in params[:-1]:
             z = x @ layer["w"]
             x = act(z + layer["b"] if network.bias else z)

@@ -115,6 +115,7 @@ class Graph:
             return [{part: _given(next(given), shape, name) for part, shape in _parts(name, fan_in, fan_out).items()}
                     for name, fan_in, fan_out in layers]
         last = max((i for i, (name, *_) in enumerate(layers) if name.startswith("linear")), default=0)
+        require(last > 0 or not init.logits, "a law of logits needs a network with a hidden and an output layer")
         keys = jax.random.split(key, len(layers))
         params: list[dict[str, Any]] = []
         for i, (name, fan_in, fan_out) in enumerate(layers):

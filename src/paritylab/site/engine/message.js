@@ -92,6 +92,7 @@ const message = (() => {
   const FAMILIES = ["mlp", "neuron", "polynet"];
   const shape = (network) => {
     const family = among("network", network.type, FAMILIES);
+    require((network.inputs ?? "signs") === "signs", `the browser's engine has no inputs as ${network.inputs}`);
     const widths = network.type === "mlp" ? [network.width].flat() : [network.type === "polynet" ? network.degree : 1];
     const bias = network.type !== "mlp" || (network.bias ?? true) ? (network.output_bias ?? true ? 1 : 2) : 0;
     return { family, widths, bias };

@@ -1,0 +1,294 @@
+"""Laws of one initial weight, and the layers that they make.
+
+A law is stated unscaled (``perturbed-rademacher:0.1`` is a sign plus N(0, 0.01)); each layer multiplies it by a scale
+that depends on its fan-in and fan-out. Biases follow the law and scale of their layer's weights.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from paritylab.errors import positive, require
+from paritylab.functions.fingerprints import fingerprint
+from paritylab.setups import specs
+
+Sampler = Callable[[Any, tuple[int, ...]], Any]
+Characteristic = Callable[[np.ndarray], np.ndarray]
+Scale = Callable[[int, int], float]
+Layers = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class FromWords:
+    """A sampler that makes each weight from one random word; ``formula(words)`` takes NumPy and JAX arrays alike."""
+
+    formula: Callable[[Any], Any]
+
+    def __call__(self, key: Any, shape: tuple[int, ...]) -> Any:
+        return self.formula(jax.random.bits(key, shape))
+
+
+@dataclass(frozen=True)
+class Init:
+    """The distribution of one initial weight.
+
+    ``sample(key, shape)`` draws unscaled weights, ``characteristic(t)`` is their characteristic function E exp(itw)
+    (None where weights of one unit depend on each other), ``scale(fan_in, fan_out)`` the factor of a layer. With
+    ``fixed`` every run starts from the weights that ``jax.random.key(fixed)`` gives. The last layer of a network with
+    several follows the law ``output``, if there is one.
+    """
+
+    spec: str
+    sample: Sampler = field(compare=False, repr=False)
+    characteristic: Characteristic | None = field(default=None, compare=False, repr=False)
+    scale: Scale = field(default=lambda fan_in, fan_out: 1.0, compare=False, repr=False)
+    mirrored: bool = field(default=False, repr=False)
+    biased: bool = field(default=True, repr=False)
+    fixed: int | None = field(default=None, repr=False)
+    output: Init | None = field(default=None, compare=False, repr=False)
+    logits: bool = field(default=False, repr=False)
+    own: Any = field(default=None, compare=False, repr=False)  # what a user gave for it
+
+    def functions(self) -> tuple[Any, ...]:
+        output = None if self.output is None else self.output.functions()
+        return (self.sample, self.characteristic, self.scale, output)
+
+    def spec_now(self) -> str:
+        """The spec of a user's law as its functions are now."""
+        words = re.match(r"(mirrored |released |unbiased |logits |fixed:\d+ )*", self.spec)
+        own = (self.sample, self.scale) if self.own is None else self.own
+        return f"{words.group() if words else ''}{fingerprint(own, self.sample)}"
+
+    def dense(self, key: Any, fan_in: int, fan_out: int) -> dict[str, Any]:
+        """Weights (fan_in, fan_out) and biases (fan_out,) of one layer."""
+        weight_key, bias_key = jax.random.split(key)
+        scale = self.scale(fan_in, fan_out)
+        bias = scale * self.sample(bias_key, (fan_out,)) if self.biased else jnp.zeros(fan_out)
+        return {"w": scale * self.sample(weight_key, (fan_in, fan_out)), "b": bias}
+
+    def layers(self, key: Any, sizes: tuple[int, ...]) -> Layers:
+        """The layers of a network with these sizes, input first; pairs of units mirrored where the law says so."""
+        keys = jax.random.split(key, len(sizes) - 1)
+        laws: list[Init] = [self] * (len(sizes) - 1)
+        require(len(laws) > 1 or not self.logits, "a law of logits needs a network with a hidden and an output layer")
+        if self.output is not None and len(laws) > 1:
+            laws[-1] = self.output
+        layers = [law.dense(k, a, b) for law, k, a, b in zip(laws, keys, sizes[:-1], sizes[1:], strict=True)]
+        return mirror(layers) if self.mirrored else layers
+
+
+def mirror(layers: Layers) -> Layers:
+    """Make the network zero everywhere: each unit of the last hidden layer gets a twin with the opposite sign."""
+    require(len(layers) > 1, "mirrored pairs need a network with a hidden layer and an output layer")
+    *below, hidden, output = layers
+    half, odd = divmod(hidden["b"].shape[0], 2)
+    require(odd == 0, f"mirrored pairs need an even last hidden width, not {2 * half + 1}")
+    twin = {name: jnp.concatenate([value[..., :half]] * 2, axis=-1) for name, value in hidden.items()}
+    weights = jnp.concatenate([output["w"][:half], -output["w"][:half]])
+    return [*below, twin, {"w": weights, "b": jnp.zeros_like(output["b"])}]
+
+
+def fan_in_scale(gain: float) -> Scale:
+    """Variance gain^2 / fan_in for a law of variance 1."""
+    return lambda fan_in, fan_out: gain / math.sqrt(fan_in)
+
+
+@FromWords
+def _uniform(words: Any) -> Any:
+    """U(-1, 1) as ``jax.random.uniform`` makes it: 23 bits of the word become the fraction of a float in [1, 2)."""
+    return 2.0 * (((words >> 9) | 0x3F800000).view(np.float32) - 1.0) - 1.0
+
+
+@FromWords
+def _signs(words: Any) -> Any:
+    return 1.0 - 2.0 * (words & 1).astype(np.float32)
+
+
+def _normal(key: Any, shape: tuple[int, ...]) -> Any:
+    return jax.random.normal(key, shape)
+
+
+def _sphere(key: Any, shape: tuple[int, ...]) -> Any:
+    draws = jax.random.normal(key, shape)
+    return draws / jnp.linalg.norm(draws, axis=0, keepdims=True)
+
+
+def _sinc(t: np.ndarray) -> np.ndarray:
+    return np.sinc(np.asarray(t) / math.pi)
+
+
+def uniform() -> Init:
+    """U(-1, 1), unscaled."""
+    return Init("uniform", _uniform, _sinc)
+
+
+def torch() -> Init:
+    """PyTorch's default for linear layers: weights and biases U(-c, c), c = 1/sqrt(fan_in)."""
+    return replace(uniform(), spec="torch", scale=fan_in_scale(1.0))
+
+
+def xavier() -> Init:
+    """Xavier uniform: U(-c, c), c = sqrt(6 / (fan_in + fan_out))."""
+    return replace(uniform(), spec="xavier", scale=lambda fan_in, fan_out: math.sqrt(6 / (fan_in + fan_out)))
+
+
+def gaussian() -> Init:
+    """N(0, 1), scaled to variance 1/fan_in."""
+    return Init("gaussian", _normal, lambda t: np.exp(-np.square(t) / 2), fan_in_scale(1.0))
+
+
+def normal(sigma: float) -> Init:
+    """N(0, sigma^2) whatever the fan-in, biases included.
+
+    >>> normal(0.01).scale(10, 1), normal(0.01).scale(1000, 1)
+    (0.01, 0.01)
+    """
+    positive("the standard deviation", sigma)
+    return replace(gaussian(), spec=specs.render("normal", (sigma,)), scale=lambda fan_in, fan_out: sigma)
+
+
+def truncated() -> Init:
+    """N(0, 1) given that it is within two standard deviations, times 1/sqrt(fan_in): the variance is 0.774/fan_in.
+
+    >>> float(truncated().characteristic(np.array(0.0)))
+    1.0
+    """
+
+    def sample(key: Any, shape: tuple[int, ...]) -> Any:
+        return jax.random.truncated_normal(key, -2.0, 2.0, shape)
+
+    def characteristic(t: np.ndarray) -> np.ndarray:
+        # exp(-t^2/2) Re erf((2 - it)/sqrt 2) / erf(sqrt 2), written with w(z) = exp(-z^2) erfc(-iz), which stays small
+        from scipy.special import erf, wofz
+
+        t = np.asarray(t, float)
+        beyond = np.exp(-2 + 2j * t) * wofz((t + 2j) / math.sqrt(2))
+        return (np.exp(-np.square(t) / 2) - beyond.real) / erf(math.sqrt(2))
+
+    return Init("truncated", sample, characteristic, fan_in_scale(1.0))
+
+
+def kaiming() -> Init:
+    """Kaiming Gaussian: N(0, 2/fan_in)."""
+    return replace(gaussian(), spec="kaiming", scale=fan_in_scale(math.sqrt(2)))
+
+
+def rademacher() -> Init:
+    """Fair signs, scaled to 1/sqrt(fan_in). ``sign`` is the same law."""
+    return Init("rademacher", _signs, lambda t: np.cos(t), fan_in_scale(1.0))
+
+
+def xavier_sign() -> Init:
+    """Fair signs at the scale of Xavier's uniform law: -c or c, c = sqrt(6 / (fan_in + fan_out))."""
+    return replace(rademacher(), spec="xavier-sign", scale=xavier().scale)
+
+
+def perturbed_rademacher(sigma: float) -> Init:
+    """A sign plus N(0, sigma^2), scaled to variance 1/fan_in.
+
+    >>> float(perturbed_rademacher(0.0).characteristic(np.array(np.pi)))
+    -1.0
+    """
+    require(0 <= sigma <= 1e6, f"the perturbation must be at least 0 and at most 1e6, not {sigma:g}")
+
+    def sample(key: Any, shape: tuple[int, ...]) -> Any:
+        signs, noise = jax.random.split(key)
+        return _signs(signs, shape) + sigma * _normal(noise, shape)
+
+    spec = specs.render("perturbed-rademacher", (sigma,))
+    scale = fan_in_scale(1 / math.sqrt(1 + sigma**2))
+    return Init(spec, sample, lambda t: np.cos(t) * np.exp(-np.square(sigma * t) / 2), scale)
+
+
+def uniform_perturbed(sigma: float) -> Init:
+    """A sign plus a uniform of standard deviation sigma, scaled to variance 1/fan_in."""
+    require(0 <= sigma <= 1e6, f"the perturbation must be at least 0 and at most 1e6, not {sigma:g}")
+    width = math.sqrt(3) * sigma
+
+    def sample(key: Any, shape: tuple[int, ...]) -> Any:
+        signs, noise = jax.random.split(key)
+        return _signs(signs, shape) + width * _uniform(noise, shape)
+
+    spec = specs.render("uniform-perturbed", (sigma,))
+    scale = fan_in_scale(1 / math.sqrt(1 + sigma**2))
+    return Init(spec, sample, lambda t: np.cos(t) * _sinc(width * np.asarray(t)), scale)
+
+
+def sparse_rademacher(s: float) -> Init:
+    """A sign, or 0 with probability s; scaled to variance 1/fan_in."""
+    require(0 <= s < 1, f"the sparsity must be in [0, 1), not {s:g}")
+
+    def sample(key: Any, shape: tuple[int, ...]) -> Any:
+        signs, kept = jax.random.split(key)
+        return _signs(signs, shape) * (jax.random.uniform(kept, shape) >= s)
+
+    spec = specs.render("sparse-rademacher", (s,))
+    return Init(spec, sample, lambda t: s + (1 - s) * np.cos(t), fan_in_scale(1 / math.sqrt(1 - s)))
+
+
+def discrete(*points: float) -> Init:
+    """Uniform over the given points, scaled to second moment 1/fan_in: ``discrete(-2, -1, 1, 2)``."""
+    require(len(points) > 0 and any(points), "a discrete init needs at least one point that is not 0")
+    require(1e-6 <= max(map(abs, points)) <= 1e6, "the largest point of a discrete init must be from 1e-6 to 1e6")
+    values = np.asarray(points, float)
+
+    def sample(key: Any, shape: tuple[int, ...]) -> Any:
+        return jnp.asarray(values, jnp.float32)[jax.random.randint(key, shape, 0, len(values))]
+
+    def characteristic(t: np.ndarray) -> np.ndarray:
+        phases = np.multiply.outer(np.asarray(t), values)
+        real, imaginary = np.cos(phases).mean(-1), np.sin(phases).mean(-1)
+        return real if np.allclose(sorted(values), sorted(-values)) else real + 1j * imaginary
+
+    spec = specs.render("discrete", tuple(float(p) for p in points))
+    return Init(spec, sample, characteristic, fan_in_scale(1 / math.sqrt(np.mean(values**2))))
+
+
+def sphere(radius: float = 1.0) -> Init:
+    """Each unit's weight vector uniform on the sphere of this radius; biases 0."""
+    positive("the radius", radius)
+    return Init(specs.render("sphere", (radius,)), _sphere, None, lambda fan_in, fan_out: radius, biased=False)
+
+
+def mean_field(radius: float = 1.0, share: float = 0.5) -> Init:
+    """glasgow2023's start of f = (1/p) sum_j a_j relu(w_j . x): w_j on the sphere of this radius, a_j = +-radius.
+
+    Output weights are a_j / p, positive with probability ``share``; biases 0.
+    """
+    positive("the radius", radius)
+    require(0 <= share <= 1, f"the share of positive output weights must be in [0, 1], not {share:g}")
+
+    def signs(key: Any, shape: tuple[int, ...]) -> Any:
+        return jnp.where(jax.random.uniform(key, shape) < share, 1.0, -1.0)
+
+    output = Init("signs", signs, None, lambda fan_in, fan_out: radius / fan_in, biased=False)
+    spec = specs.render("mean-field", (radius,) if share == 0.5 else (radius, share))
+    return replace(sphere(radius), spec=spec, output=output)
+
+
+LAWS: dict[str, tuple[Callable[..., Init], int, int]] = {
+    "torch": (torch, 0, 0),
+    "xavier": (xavier, 0, 0),
+    "kaiming": (kaiming, 0, 0),
+    "sign": (lambda: replace(rademacher(), spec="sign"), 0, 0),
+    "xavier-sign": (xavier_sign, 0, 0),
+    "uniform": (uniform, 0, 0),
+    "rademacher": (rademacher, 0, 0),
+    "gaussian": (gaussian, 0, 0),
+    "normal": (normal, 1, 1),
+    "truncated": (truncated, 0, 0),
+    "perturbed-rademacher": (perturbed_rademacher, 1, 1),
+    "uniform-perturbed": (uniform_perturbed, 1, 1),
+    "sparse-rademacher": (sparse_rademacher, 1, 1),
+    "discrete": (discrete, 1, 999),
+    "sphere": (sphere, 0, 1),
+    "mean-field": (mean_field, 0, 2),
+}
