@@ -13,7 +13,7 @@ namespace {
 static_assert(int(Family::polynet) == PARITYLAB_POLYNET && int(Activation::gelu) == PARITYLAB_GELU);
 static_assert(int(Rule::sign) == PARITYLAB_SIGN);
 static_assert(int(Loss::l1) == PARITYLAB_L1 && int(Status::diverged) == PARITYLAB_DIVERGED);
-static_assert(int(Layout::deep) == PARITYLAB_DEEP && int(TargetKind::tasks) == PARITYLAB_TASKS);
+static_assert(int(Layout::tables) == PARITYLAB_LOOKED_UP && int(TargetKind::tasks) == PARITYLAB_TASKS);
 static_assert(int(Status::training) == PARITYLAB_TRAINING && int(StartKind::tilted_signs) == PARITYLAB_TILTED_SIGNS);
 
 template <class Enum>
@@ -141,7 +141,7 @@ Parsed parsed(const paritylab_config& c) {
     const size_t words = (static_cast<size_t>(c.inputs) + 31) / 32;
     if (const char* why = c.problem ? refusal_of_sizes(*c.problem, words) : nullptr) return {why, {}, {}};
     Config config{
-        .family = Family(c.family), .inputs = c.inputs, .width = c.widths[c.layers - 1],
+        .family = Family(c.family), .inputs = c.inputs, .bits = c.bits != 0, .width = c.widths[c.layers - 1],
         .below = {c.widths, c.widths + c.layers - 1}, .bias = c.bias != 0,
         .head_bias = c.bias == 1,
         .activation = Activation(c.activation), .activation_params = to_vector(c.activation_params),

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <vector>
 
 #include "fold.h"
@@ -33,9 +32,7 @@ struct UnitsByTable : UnitsInLanesBy<4096> {
     class Inputs {
     public:
         explicit Inputs(const Config& config)
-            : groups_(plan_groups(config)), rows_(groups_.size() * BLOCK), words_(config.words()) {
-            for (size_t g = 0; g < groups_.size(); ++g) std::fill_n(&rows_[g * BLOCK], BLOCK, groups_[g].row);
-        }
+            : groups_(plan_groups(config)), rows_(groups_.size() * BLOCK), words_(config.words()) {}
 
         void draw(const Key<vu>& key, uint32_t first, int count, const vu* mask, vf* y) {
             const auto words = static_cast<uint32_t>(words_.size());
@@ -51,31 +48,31 @@ struct UnitsByTable : UnitsInLanesBy<4096> {
         }
 
         void put(int /*slot*/, int s, const uint32_t* words) {
-            for (size_t g = 0; g < groups_.size(); ++g) {
-                rows_[g * BLOCK + s] = static_cast<uint16_t>(groups_[g].row + pattern(groups_[g], words));
-            }
+            uint16_t* row = &rows_[s * groups_.size()];
+            for (const InputGroup& group : groups_) *row++ = static_cast<uint16_t>(group.row + pattern(group, words));
         }
 
         void put_drawn(int s, int /*count*/, const vu* words) {
             for (size_t g = 0; g < groups_.size(); ++g) {
                 const vu row = pattern(groups_[g], words) + static_cast<uint32_t>(groups_[g].row);
-                const auto narrow = __builtin_convertvector(row, Narrow);
-                std::memcpy(&rows_[g * BLOCK + s], &narrow, sizeof narrow);
+                for (int lane = 0; lane < LANES; ++lane) {
+                    rows_[(s + lane) * groups_.size() + g] = static_cast<uint16_t>(row[lane]);
+                }
             }
         }
 
         void copy(const Inputs& from, int count) {
-            for (size_t g = 0; g < groups_.size(); ++g) std::copy_n(from.rows(g), count, &rows_[g * BLOCK]);
+            std::copy_n(from.rows_.data(), count * groups_.size(), rows_.data());
         }
 
         const std::vector<InputGroup>& groups() const { return groups_; }
-        const uint16_t* rows(size_t group) const { return &rows_[group * BLOCK]; }  // of each sample
+        const uint16_t* rows(int s) const { return &rows_[s * groups_.size()]; }  // of each group
 
         uint32_t bits(int word, int s, int /*lane*/) const {
             uint64_t found = 0;
             for (size_t g = 0; g < groups_.size(); ++g) {
                 const InputGroup& group = groups_[g];
-                const int value = rows(g)[s] - group.row;
+                const int value = rows(s)[g] - group.row;
                 for (int i = 0; i < group.inputs; ++i) {
                     const bool on = group.one_on ? i == value : (value >> i) & 1;
                     if ((group.first + i) / 32 == word) found |= uint64_t{on} << (group.first + i) % 32;
@@ -85,8 +82,6 @@ struct UnitsByTable : UnitsInLanesBy<4096> {
         }
 
     private:
-        typedef uint16_t Narrow __attribute__((vector_size(2 * LANES)));
-
         // Of one sample, or of one in each lane.
         template <class Word>
         static Word pattern(const InputGroup& group, const Word* words) {
@@ -119,19 +114,19 @@ struct UnitsByTable : UnitsInLanesBy<4096> {
         }
 
         std::vector<InputGroup> groups_;
-        std::vector<uint16_t> rows_;  // [group][sample]
+        std::vector<uint16_t> rows_;  // [sample][group]
         std::vector<vu> words_;       // those drawn last
     };
 };
 
 // A block of samples, and which units are active.
 struct TableBlock : Samples<UnitsByTable> {
-    size_t most;                  // samples it has room for
-    std::vector<uint32_t> active; // tile after tile, of each sample a bit for each unit
+    size_t most;                   // samples it has room for: whole registers of them
+    std::vector<uint32_t> active;  // tile after tile, of each sample a bit for each unit
 
     explicit TableBlock(const Config& config)
         : Samples(config),
-          most(std::min<int64_t>(UnitsByTable::BLOCK, std::max({int64_t{config.batch}, config.eval_size, config.sample}))),
+          most(std::min<int64_t>(UnitsByTable::BLOCK, std::max({int64_t{config.batch}, config.eval_size, config.sample}) + 15) / 16 * 16),
           active((config.width + 15) / 16 * most) {}
 };
 

@@ -59,12 +59,18 @@ public:
             std::fill(gradient_.W.begin(), gradient_.W.end(), vf{});
         }
         head_backward(block);
+        if (going_.empty()) return;
+        const int going = static_cast<int>(going_.size());
+        const bool most = 4 * going > 3 * block.count;  // then looking them up costs more than it saves
         for (const Tile& tile : tiles_) {
             with_units(tile, [&](auto units) {
                 std::fill_n(sums_.begin(), rows_of(groups_) * units, vf{});
-                backward_tables<units>(block.inputs, going_, reinterpret_cast<const float*>(block.slope),
-                                       active(block, tile), sums_.data());
-                add_gradient<units>(tile);
+                const auto back = [&](int count, const auto& sample) {
+                    backward_tables<units>(block.inputs, count, sample, reinterpret_cast<const float*>(block.slope),
+                                           active(block, tile), sums_.data());
+                };
+                most ? back(block.count, [](int i) { return i; }) : back(going, [&](int i) { return going_[i]; });
+                add_gradient<units>(tile, block.share);
             });
         }
     }
@@ -88,30 +94,31 @@ private:
         }
     }
 
-    // The slopes of the loss, and the samples in which it is not flat.
+    // The slopes of the loss, and the samples in which it is not flat. They are divided by the size of the batch once they
+    // are added up: where all are 1 or -1, sums that vanish are 0 then.
     void head_backward(Block& block) {
         vf partial[L::PARTIAL_SUMS]{};
         going_.clear();
         with_loss(config_, [&](const auto& loss) {
             for (int r = 0; r * LANES < block.count; ++r) {
                 const vi there = iota() < static_cast<uint32_t>(block.count - r * LANES);
-                block.slope[r] = select(there, block.share * loss.slope(block.f[r], block.y[r]), vf{});
+                block.slope[r] = select(there, loss.slope(block.f[r], block.y[r]), vf{});
                 partial[r % L::PARTIAL_SUMS] += block.slope[r];
                 for (uint32_t left = to_bits(block.slope[r] != 0.0f); left != 0; left &= left - 1) {
                     going_.push_back(static_cast<uint16_t>(r * LANES + std::countr_zero(left)));
                 }
             }
         });
-        gradient_.c += L::sum(partial);
+        gradient_.c = fma(block.share, L::sum(partial), gradient_.c);
     }
 
     template <int UNITS>
-    void add_gradient(const Tile& tile) {
+    void add_gradient(const Tile& tile, vf share) {
         for (const InputGroup& group : groups_) add_up_rows<UNITS>(group, &sums_[group.row * UNITS], by_input_.data());
-        const vf* head = &theta_.u[tile.first];
-        vf all[UNITS], of_head[UNITS];
+        vf head[UNITS], all[UNITS], of_head[UNITS];
         add_up_samples<UNITS>(groups_[0], sums_.data(), all);
         for (int u = 0; u < UNITS; ++u) {
+            head[u] = share * theta_.u[tile.first + u];
             gradient_.b[tile.first + u] = fma(head[u], all[u], gradient_.b[tile.first + u]);
             of_head[u] = theta_.b[tile.first + u] * all[u];
         }
@@ -125,7 +132,9 @@ private:
                 of_head[u] = fma(w[j + u], sum, of_head[u]);
             }
         }
-        for (int u = 0; u < UNITS; ++u) gradient_.u[tile.first + u] += of_head[u];
+        for (int u = 0; u < UNITS; ++u) {
+            gradient_.u[tile.first + u] = fma(share, of_head[u], gradient_.u[tile.first + u]);
+        }
     }
 
     std::vector<InputGroup> groups_;

@@ -53,11 +53,12 @@ struct LookUp {
     const vf* table;
 
     void operator()(int s, vf (&z)[TOGETHER][UNITS]) const {
-        for (size_t g = 0; g < inputs.groups().size(); ++g) {
-            const uint16_t* row = inputs.rows(g) + s;
+        const size_t groups = inputs.groups().size();
+        const uint16_t* rows = inputs.rows(s);
+        for (size_t g = 0; g < groups; ++g) {
 #pragma GCC unroll 4
             for (int k = 0; k < TOGETHER; ++k) {
-                const vf* from = table + row[k] * UNITS;
+                const vf* from = table + rows[k * groups + g] * UNITS;
 #pragma GCC unroll 8
                 for (int u = 0; u < UNITS; ++u) z[k][u] += from[u];
             }
@@ -74,7 +75,7 @@ struct AddUp {
 
     void operator()(int s, vf (&z)[TOGETHER][UNITS]) const {
         for (size_t g = 0; g < inputs.groups().size(); ++g) {
-            for (int k = 0; k < TOGETHER; ++k) add(inputs.groups()[g], inputs.rows(g)[s + k], z[k]);
+            for (int k = 0; k < TOGETHER; ++k) add(inputs.groups()[g], inputs.rows(s + k)[g], z[k]);
         }
     }
 
@@ -124,16 +125,19 @@ void forward_tables(const Add& add, int count, const vf* base, const vf* head, v
     }
 }
 
-// Adds the slopes of samples, in their active units, to their rows.
-template <int UNITS, class Inputs>
-void backward_tables(const Inputs& inputs, const std::vector<uint16_t>& samples, const float* slopes,
-                     const uint32_t* active, vf* sums) {
-    for (const int s : samples) {
+// Adds the slopes of samples, in their active units, to their rows: of so many samples, number i being sample(i).
+template <int UNITS, class Inputs, class Sample>
+void backward_tables(const Inputs& inputs, int count, Sample&& sample, const float* slopes, const uint32_t* active,
+                     vf* sums) {
+    const size_t groups = inputs.groups().size();
+    for (int i = 0; i < count; ++i) {
+        const int s = sample(i);
+        const uint16_t* rows = inputs.rows(s);
         vf slope[UNITS];
 #pragma GCC unroll 8
         for (int u = 0; u < UNITS; ++u) slope[u] = only(active[s] >> u * LANES, broadcast(slopes[s]));
-        for (size_t g = 0; g < inputs.groups().size(); ++g) {
-            vf* to = sums + inputs.rows(g)[s] * UNITS;
+        for (size_t g = 0; g < groups; ++g) {
+            vf* to = sums + rows[g] * UNITS;
 #pragma GCC unroll 8
             for (int u = 0; u < UNITS; ++u) to[u] += slope[u];
         }

@@ -45,6 +45,7 @@ def lose(name, p, f, y):
 
 def network(cfg, theta, x):
     """Output f (..., samples), and a function from d loss / d f to the gradients of the summed loss."""
+    x = (1 - x) / 2 if cfg.get("bits") else x
     z = x @ theta["W"] + theta["b"][..., None, :]
     if cfg["family"] == "polynet":
         f = z.prod(-1)

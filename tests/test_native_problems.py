@@ -66,7 +66,7 @@ def test_examples_are_those_of_jax_to_the_bit(name):
     steps = (0, 7, 12, 29, 40)
     expected = [drawn_by_jax(setup, row, step) for step in steps]
     for isa in ISAS:
-        for layout in ("lanes", "within", "deep"):
+        for layout in ("lanes", "within", "deep", "tables"):
             pool = LanesPool(setup.program, 1, isa=isa, layout=layout)._pool
             for step, pairs in zip(steps, expected, strict=True):
                 for evaluation, (x, y) in zip((False, True), pairs, strict=True):

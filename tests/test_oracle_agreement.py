@@ -150,12 +150,21 @@ COMPOSED |= {
     "problem: staged tasks, neuron": pl.Setup(PROBLEMS["staged tasks"], replace(MLP, network=pl.Neuron("gelu"))),
 }
 CASES |= COMPOSED
-JAX_ONLY = {
+CASES |= {
     "bits": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, inputs="bits"))),
     "deep, bits, logits": pl.Setup(PARITY, replace(MLP, network=pl.MLP((6, 5), inputs="bits"), loss="logistic",
                                                    init="unbiased logits torch",
                                                    optimiser=pl.Adam(0.01, rates=(1, 1, 2)))),
     "normal": pl.Setup(PARITY, replace(MLP, init="normal:0.5")),
+    "bits, large batch, wide": pl.Setup(
+        pl.Parity(n=37, k=2), replace(MLP, network=pl.MLP(50, inputs="bits"), loss="square", batch=131)
+    ),
+    "whole sample, adamw": pl.Setup(
+        replace(PARITY, sample=41), replace(MLP, network=pl.MLP(17, inputs="bits"), loss="square", batch=41,
+                                            optimiser=pl.AdamW(0.01, 0.5))
+    ),
+}
+JAX_ONLY = {
     "tanh": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, "tanh"))),
     "disjoint polynet": pl.Setup(pl.Parity(n=8, support=(0, 4)), replace(MLP, network=pl.DisjointPolyNet(2))),
     "transformer": pl.Setup(
@@ -223,10 +232,11 @@ def update_history(setup: pl.Setup):
 
 SHORT = ("mlp relu", "neuron zigzag:3", "polynet hinge", "two words", "label noise", "finite sample", "gradient noise",
          "weight decay", "frozen first layer", "schedule", "deep", "adam", "momentum", "deep, adamw", "problem: sum",
-         "problem: two tasks", "problem: staged", "problem: mixture", "problem: short last of a table")
+         "problem: two tasks", "problem: staged", "problem: mixture", "problem: short last of a table",
+         "bits", "bits, large batch, wide", "whole sample, adamw")
 
 
-@pytest.mark.parametrize("name", long_but([*CASES, *JAX_ONLY], *SHORT, "bits"))
+@pytest.mark.parametrize("name", long_but([*CASES, *JAX_ONLY], *SHORT))
 def test_an_update_of_the_jax_engine_follows_the_oracle(name):
     setup = (CASES | JAX_ONLY)[name]
     assert_follows_oracle(setup, update_history(setup))
@@ -247,6 +257,7 @@ def test_the_jax_engine_follows_the_oracle(name):
 def test_the_lanes_engine_follows_the_oracle_in_all_layouts(name):
     network = CASES[name].learner.network
     depth = len(network.widths) if isinstance(network, pl.MLP) else 0
-    for layout in (("lanes",), ("lanes", "within", "deep"), ("deep",))[min(depth, 2)]:
+    shallow = ("lanes", "within", "deep", *(["tables"] if depth and network.activation.spec == "relu" else []))
+    for layout in (("lanes",), shallow, ("deep",))[min(depth, 2)]:
         for isa in lanes.kernel().supported_isas() if depth > 1 else ("auto",):
             assert_follows_oracle(CASES[name], engine_history(CASES[name], engine="lanes", layout=layout, isa=isa))

@@ -43,6 +43,8 @@ class Configuration:
     bias: bool
     head_bias: bool
     """Whether the output has one too."""
+    bits: bool
+    """Whether inputs of +1 and -1 are read as 0 and 1."""
     batch: int
     activation: str
     activation_params: list[float]
@@ -95,6 +97,7 @@ class Configuration:
             below=list(widths[:-1]),
             bias=getattr(network, "bias", True),
             head_bias=getattr(network, "output_bias", True),
+            bits=getattr(network, "inputs", "signs") == "bits",
             batch=program.learner.batch,
             activation=activation,
             activation_params=[float(x) for x in numbers],

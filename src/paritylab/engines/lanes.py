@@ -38,8 +38,6 @@ def refusal(setup: Setup) -> str | None:
         return f"it has no {type(network).__name__}"
     if isinstance(network, (MLP, Neuron)) and network.activation.native is None:
         return f"it has no activation {network.activation.spec}"
-    if isinstance(network, MLP) and network.inputs != "signs":
-        return "its inputs are signs, not bits"
     if setup.learner.loss.native is None:
         return f"it has no loss {setup.learner.loss.spec}"
     if type(optimiser) not in RULES:
