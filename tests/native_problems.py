@@ -10,6 +10,8 @@ from paritylab.setups.problems import Stage
 
 VALUES = 1 - 2 * (np.random.default_rng(0).random(2**7) < 0.5).astype(int)
 TWO = pl.Tasks([(5, 6), (4, 7, 8)], weights=(0.3, 0.7))
+COMPOSED = pl.Tasks([(5, 6), (4, 7, 8), (4, 5, 6, 7, 8)], controls=[(0,), (2,), (0, 2)], weights=(0.3, 0.2, 0.5))
+TURNS = pl.Tasks([(5, 6), (4, 7, 8), (5, 8)], controls=[(1, 3), (0, 3), (2,)], in_turn=True)
 MANY = pl.Tasks([tuple(sorted({40 + i % 7, 48 + i % 5, 54 + i % 3})) for i in range(37)])
 STAGES = (Stage(8, "biased:0.9", slide=True, lr=0.5), Stage(13, batch=3, noise=0.2),
           Stage(30, "mixture:0.2,biased:0.9", lr=2.0, slide=True), Stage(33))

@@ -175,7 +175,7 @@ def examples(problem, key, count, t=None, evaluation=False):
         return x, label(problem, x)
     laws = [*((stage.inputs or problem.inputs) for stage in problem.stages), problem.inputs]
     every = [*laws, problem.evaluation or problem.inputs]
-    tasks = getattr(problem.target, "supports", ())
+    tasks = problem.target.supports if type(problem.target).__name__ == "Tasks" else ()
     uniform = all(len(parts) == 1 and np.all(parts[0][1] == 2**15) and not parts[0][2]
                   for parts in ([part for part in components(law, n) if part[0] > 0] for law in every))
     stride = words if uniform and not tasks else words + 3
@@ -199,9 +199,20 @@ def examples(problem, key, count, t=None, evaluation=False):
         return x, label(problem, x)
     weights = np.array(problem.target.weights or [1.0] * len(tasks))
     ends = np.minimum(np.round(np.cumsum(weights)[:-1] / weights.sum() * 2.0**32), 2**32 - 1)
-    task = np.arange(count) % len(tasks) if evaluation else (extra[:, 2][:, None] >= ends).sum(1)
-    x[:, : len(tasks)] = 1 - 2 * np.eye(len(tasks))[task]
+    in_turn = evaluation or problem.target.in_turn
+    task = np.arange(count) % len(tasks) if in_turn else (extra[:, 2][:, None] >= ends).sum(1)
+    patterns = controls(problem.target)
+    x[:, : patterns.shape[1]] = patterns[task]
     return x, label(problem, x)
+
+
+def controls(target):
+    """The control bits of each task, (tasks, control bits): -1 where one is on."""
+    on = target.controls or [(t,) for t in range(len(target.supports))]
+    patterns = np.ones((len(on), 1 + max(map(max, on))))
+    for row, places in zip(patterns, on, strict=True):
+        row[list(places)] = -1
+    return patterns
 
 
 def label(problem, x):
@@ -217,8 +228,12 @@ def label(problem, x):
         index = ((x[:, list(target.places)] < 0) << np.arange(len(target.places))).sum(1)
         digits = np.array([int(digit, 16) for digit in target.table])
         y = 1.0 - 2.0 * (digits[index // 4] >> index % 4 & 1)
+    elif kind == "Outputs":
+        y = np.stack([chi(x, support) for support in target.supports], axis=1)
+        y = y if y.shape[1] > 1 else y[:, 0]
     elif kind == "Tasks":
-        task = np.argmin(x[:, : len(target.supports)], axis=1)
+        patterns = controls(target)
+        task = [next(t for t, p in enumerate(patterns) if np.array_equal(row[: len(p)], p)) for row in x]
         y = np.array([np.prod(row[list(target.supports[i])]) for row, i in zip(x, task, strict=True)])
     else:
         raise ValueError(kind)
@@ -272,11 +287,23 @@ def loss(spec, f, y):
         return (y - f) ** 2, 2 * (f - y)
     if name == "logistic":
         return arg * np.log1p(np.exp(-y * f)), -arg * y / (1 + np.exp(y * f))
+    if name == "clipped-logistic":
+        p = 1 / (1 + np.exp(-y * f))
+        low, high = arg, float(np.float32(1 - arg))
+        return -np.log(np.clip(p, low, high)), np.where((p > low) & (p < high), -y * (1 - p), 0.0)
     if name == "correlation":
         return -y * f, -y
     if name == "l1":
         return np.abs(y - f), np.sign(f - y)
     raise ValueError(spec)
+
+
+def loss_weights(problem, y):
+    """What each loss of a batch counts: the mean is over examples and outputs, and some count for nothing."""
+    weights = np.ones(y.shape)
+    for j, share in enumerate(getattr(getattr(problem, "target", None), "counted", None) or ()):
+        weights.reshape(len(y), -1)[math.floor(share * len(y) + 0.5) :, j] = 0
+    return weights / y.size
 
 
 # Networks: outputs and gradients of the mean loss ---------------------------------------------------------------
@@ -291,14 +318,14 @@ def read(network, x):
     return {"signs": x, "bits": (x < 0).astype(float)}[network.inputs]
 
 
-def mlp_gradient(network, params, x, loss_spec, y):
+def mlp_gradient(network, params, x, loss_spec, y, weights):
     values, slopes = [read(network, x)], []
     for layer in params[:-1]:
         value, slope = activation(network.activation.spec, values[-1] @ layer["w"] + layer.get("b", 0.0))
         values.append(value)
         slopes.append(slope)
     f = forward(network, params, x)
-    back = (loss(loss_spec, f, y)[1] / len(y))[:, None]
+    back = (loss(loss_spec, f, y)[1] * weights).reshape(len(x), -1)
     out = []
     for i in range(len(params) - 1, -1, -1):
         g = {"w": values[i].T @ back}
@@ -310,24 +337,24 @@ def mlp_gradient(network, params, x, loss_spec, y):
     return out
 
 
-def neuron_gradient(network, params, x, loss_spec, y):
+def neuron_gradient(network, params, x, loss_spec, y, weights):
     f, slope = activation(network.activation.spec, (x @ params[0]["w"])[:, 0] + params[0]["b"][0])
-    back = loss(loss_spec, f, y)[1] / len(y) * slope
+    back = loss(loss_spec, f, y)[1] * weights * slope
     return [{"w": (x.T @ back)[:, None], "b": back.sum(0, keepdims=True)}]
 
 
-def polynet_gradient(network, params, x, loss_spec, y):
+def polynet_gradient(network, params, x, loss_spec, y, weights):
     z = x @ params[0]["w"] + params[0]["b"]
     others = np.stack([np.prod(np.delete(z, i, axis=1), axis=1) for i in range(z.shape[1])], axis=1)
-    back = (loss(loss_spec, z.prod(1), y)[1] / len(y))[:, None] * others
+    back = (loss(loss_spec, z.prod(1), y)[1] * weights)[:, None] * others
     return [{"w": x.T @ back, "b": back.sum(0)}]
 
 
-def numerical_gradient(network, params, x, loss_spec, y, h=1e-5):
+def numerical_gradient(network, params, x, loss_spec, y, weights, h=1e-5):
     """Central differences on every coordinate, for the networks without a formula above."""
 
     def total():
-        return loss(loss_spec, forward(network, params, x), y)[0].mean()
+        return (loss(loss_spec, forward(network, params, x), y)[0] * weights).sum()
 
     def differentiate(array):
         g = np.zeros_like(array)
@@ -368,8 +395,8 @@ def mlp(network, params, x):
     x = read(network, x)
     for layer in params[:-1]:
         x = activation(network.activation.spec, x @ layer["w"] + layer.get("b", 0.0))[0]
-    out = (x @ params[-1]["w"])[:, 0]
-    return out + params[-1]["b"][0] if "b" in params[-1] else out
+    out = x @ params[-1]["w"] + params[-1].get("b", 0.0)
+    return out if network.outputs > 1 else out[:, 0]
 
 
 def disjoint_polynet(network, params, x):
@@ -429,7 +456,10 @@ def train(setup, seed, run, params, steps):
     history = []
     for t in range(steps):
         x, y = batch(problem, learner.batch, key, t)
-        g = gradient(network, params, x, learner.loss.spec, y)
+        g = gradient(network, params, x, learner.loss.spec, y, loss_weights(problem, y))
+        if opt.skip_satisfied and not any(leaf.any() for leaf in leaves(g)):
+            history.append(params)
+            continue
         if opt.noise > 0:
             root = fold_in(fold_in(key, NOISE), t)
             numbered = iter(range(len(leaves(g))))
@@ -479,6 +509,17 @@ def evaluate(setup, seed, run, params, t):
     return score(setup, params, *examples(problem, key, protocol.eval_size, evaluation=True))
 
 
+def skills(setup, seed, run, params, t):
+    """Of each task, or output, the covariance of output and label sign, over the size of labels."""
+    problem, protocol = setup.problem, setup.protocol
+    key = fold_in(fold_in(run_key(seed, run), EVALUATION), t if protocol.fresh else 0)
+    x, y = examples(problem, key, protocol.eval_size, evaluation=True)
+    f, tasks = forward(setup.learner.network, params, x), problem.tasks or 1
+    pairs = list(zip(f.T, np.sign(y).T, strict=True)) if y.ndim > 1 else [
+        (f[t::tasks], np.sign(y[t::tasks])) for t in range(tasks)]
+    return [float(np.mean((f - f.mean()) * (s - s.mean()))) / abs(getattr(problem, "scale", 1.0)) for f, s in pairs]
+
+
 def evaluate_train(setup, seed, run, params):
     """Accuracy and mean loss on the run's finite training sample."""
     return score(setup, params, *training_sample(setup.problem, run_key(seed, run)))
@@ -487,6 +528,7 @@ def evaluate_train(setup, seed, run, params):
 def score(setup, params, x, y):
     f, within = forward(setup.learner.network, params, x), setup.protocol.within
     right = f * y > 0 if within is None else np.abs(f - y) <= within
+    right = right.all(axis=1) if right.ndim > 1 else right
     return float(np.mean(right)), float(loss(setup.learner.loss.spec, f, y)[0].mean())
 
 

@@ -130,6 +130,7 @@ def test_uniform_weights_have_rational_alignments():
     assert abs(found.value - 1 / 8) < 3 * found.error < 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_tiny_noise_only_decides_ties():
     same = [pl.alignment(f"perturbed-rademacher:{s}", 101).value for s in (1e-6, 1e-3)]

@@ -45,6 +45,7 @@ def leap_times(trial: Trial, powers: dict[str, float], **options) -> dict[str, s
 POWERS = {"staircase:3": 0.4, "leap:2,1": 0.4, "leap:1,2": 0.5, "parity:3": 1.6, "staircase:4": 0.2}
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_powers_that_grow_with_the_leap_hold():
     assert set(leap_times(trial("leap-time"), POWERS).values()) == {"holds"}

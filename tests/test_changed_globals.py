@@ -55,6 +55,7 @@ def changed_and_back(place, tmp_path, monkeypatch, drawn=lambda place: None):
     assert drawn(place) == curves
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_after_a_change_the_numbers_are_those_of_a_fresh_process(tmp_path, monkeypatch):
     changed_and_back("all", tmp_path, monkeypatch)

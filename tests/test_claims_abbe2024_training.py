@@ -137,6 +137,7 @@ def test_curves_that_share_no_part_of_the_axis_have_no_spread() -> None:
     assert predictions.spread(accuracy, x | {(40, 0.1): -3.2}) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_the_threshold_claim_says_where_curves_do_not_overlap(tmp_path: Path) -> None:
     def ends(setup: Any) -> float:
@@ -166,6 +167,7 @@ def test_times_to_half_an_error_are_censored() -> None:
     assert other_losses.half_times(curves, 1.3).tolist() == [10, math.inf]
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_unbiased_alignments_of_the_leap_function_agree_with_the_whole_cube() -> None:
     """Their relative error is about 3 %: with this seed fixed, 10 % is not exceeded by chance."""

@@ -72,6 +72,7 @@ def test_bootstrap_says_nothing_where_the_statistic_is_undefined():
     assert bootstrap(common.median, np.empty(0), rng=np.random.default_rng(0)) == (-math.inf, math.inf)
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_straightness_covers_r_squared_where_percentiles_do_not():
     """By 100 samples of 100 runs at 16 sizes, whose true R^2 is known: at 95 % or more. Seed 0; 95 % intervals cover

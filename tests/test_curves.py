@@ -9,6 +9,7 @@ import jax
 import numpy as np
 import oracle
 import pytest
+from lengths import long_but
 
 import paritylab as pl
 from paritylab import engines
@@ -208,3 +209,33 @@ def test_what_cannot_be_recorded_is_refused_in_one_line(options, says):
     with pytest.raises(InvalidInput, match=says) as caught:
         curves(SMALL, **options)
     assert "\n" not in str(caught.value)
+
+
+SKILLED = {
+    "parity": pl.Setup(PARITY, MLP),
+    "tasks": pl.Setup(pl.Problem(9, pl.Tasks([(3, 4), (5, 6, 7), (4, 8)], (1, 2, 3)), scale=-5.0),
+                      replace(MLP, network=pl.MLP(6, inputs="bits"), loss="square", optimiser=pl.SGD(0.01))),
+    "outputs": pl.Setup(pl.Problem(9, pl.Outputs([(0,), (2, 3)])), replace(MLP, network=pl.MLP(5, outputs=2))),
+    "composed tasks": pl.Setup(pl.Problem(9, pl.Tasks([(3, 4), (5, 6), (4, 8)], controls=[(0,), (1,), (0, 1)])), MLP),
+}
+
+
+@pytest.mark.parametrize("name", long_but(SKILLED, "tasks"))
+def test_skills_are_covariances_of_outputs_and_label_signs(name):
+    setup = replace(SKILLED[name], protocol=pl.Protocol(eval_size=200))
+    found = curves(setup, [0, 7, 40], runs=[2, 5], seed=SEED, engine="jax", weights=True)
+    tasks = max(setup.problem.tasks, setup.learner.network.outputs)
+    assert found.task_skill.shape == (2, 3, tasks)
+    for i, run in enumerate((2, 5)):
+        for point, step in enumerate(found.steps):
+            params = jax.tree.map(lambda leaf, i=i, point=point: np.asarray(leaf[i, point], np.float64), found.weights)
+            expected = oracle.skills(setup, SEED, run, params, step)
+            np.testing.assert_allclose(found.task_skill[i, point], expected, rtol=1e-4, atol=1e-6)
+
+
+def test_the_label_itself_has_skill_1():
+    learner = pl.Learner(pl.MLP(16), optimiser=pl.Adam(0.01), loss="square")
+    found = curves(pl.Setup(pl.Problem(6, (0, 1), scale=2.0), learner, pl.Protocol(eval_size=512)), [0, 2500],
+                   engine="jax")
+    assert abs(found.task_skill[0, 0, 0]) < 0.3
+    assert found.task_skill[0, 1, 0] == pytest.approx(1, abs=0.01)

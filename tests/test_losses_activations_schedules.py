@@ -26,7 +26,8 @@ ACTIVATIONS = [
     "zigzag:3", "infinite-zigzag:2", "infinite-zigzag:3", "oscillating:1", "oscillating:3", "oscillating:4",
     "sinusoid:2", "sinusoid:3,2", "sinusoid:2.5,0.5", "gelu", "tanh",
 ]
-LOSSES = ["hinge", "hinge:0.3", "hinge:0", "square", "logistic", "logistic:2.5", "correlation", "l1"]
+LOSSES = ["hinge", "hinge:0.3", "hinge:0", "square", "logistic", "logistic:2.5", "correlation", "l1",
+          "clipped-logistic:0.2"]
 GRID = np.arange(-64, 65, dtype=np.float32) / 8  # holds every kink: 0, 1, 2.5, 6 and the whole numbers
 
 
@@ -58,6 +59,14 @@ def test_the_slope_of_a_rectifier_is_0_at_its_kinks_and_of_a_zigzag_the_right_ha
 def test_the_slope_of_a_loss_is_0_at_its_kink():
     assert float(jax.grad(loss("hinge"))(1.0, 1.0)) == 0
     assert float(jax.grad(loss("l1"))(-1.0, -1.0)) == 0
+
+
+def test_the_clipped_logistic_loss_has_the_floor_of_single_precision_and_no_slope_there():
+    clipped = jax.vmap(jax.value_and_grad(loss("clipped-logistic:1e-7")))
+    value, slope = clipped(jnp.float32([-1000, -30, 15.9, 16, 40, 1000]), jnp.ones(6))
+    most = float(np.float32(-np.log(1e-7)))
+    np.testing.assert_allclose(value, [most, most, np.log1p(np.exp(-15.9)), *[2.0**-23] * 3], rtol=2e-6)
+    assert (np.asarray(slope) == 0).tolist() == [True, True, False, True, True, True]
 
 
 def test_the_logistic_loss_does_not_overflow():
@@ -146,6 +155,8 @@ def test_a_users_function_is_taken_as_it_is(make):
         (loss, "hinge:1,2", "takes 0 to 1 number"),
         (loss, "logistic:0", "positive"),
         (loss, "square:1", "takes 0 number"),
+        (loss, "clipped-logistic", "takes 1 number"),
+        (loss, "clipped-logistic:0.5", "from 1.2e-38 to 0.5, not 0.5"),
         (schedule, "cosin:10", "did you mean 'cosine'"),
         (schedule, "linear", "takes 1 number"),
         (schedule, "linear:0", "positive"),

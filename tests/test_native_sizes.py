@@ -94,6 +94,7 @@ def test_large_batches_and_samples_follow_the_reference(batch, sample, layout):
         np.testing.assert_allclose(record[name], expected[name][0], rtol=0, atol=1e-6, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("layout", ["lanes", "within", "deep"])
 def test_the_largest_evaluation_counts_every_error(layout):

@@ -71,6 +71,7 @@ def test_unknown_settings_are_refused_with_the_nearest():
 NETWORKS = {
     "mlp": pl.MLP((5, 3), "zigzag:3"),
     "mlp without output bias": pl.MLP(3, output_bias=False),
+    "mlp with three outputs": pl.MLP((5, 3), output_bias=False, outputs=3),
     "mlp of bits": pl.MLP((5, 3), inputs="bits"),
     "neuron": pl.Neuron("oscillating:3"),
     "polynet": pl.PolyNet(3),
@@ -86,7 +87,7 @@ def test_outputs_are_those_of_the_naive_oracle(name):
     exact = oracle.tree_map(lambda leaf: np.asarray(leaf, np.float64), params)
     want = oracle.forward(network, exact, X.astype(np.float64))
     got = jax.jit(network.apply)(params, X)
-    assert got.shape == (len(X),)
+    assert got.shape == want.shape
     np.testing.assert_allclose(got, want, rtol=0, atol=2e-5 * np.abs(want).max())
 
 
@@ -150,6 +151,7 @@ def test_an_mlp_of_powers_represents_the_parity_by_polarisation():
         (lambda: pl.MLP((3, -1)), "width must be"),
         (lambda: pl.MLP(2.5), "width must be"),
         (lambda: pl.MLP(3, "rellu"), "did you mean 'relu'"),
+        (lambda: pl.MLP(3, outputs=0), "outputs must be at least 1, not 0"),
         (lambda: pl.MLP(3, inputs="zeros"), "inputs must be one of signs, bits, not 'zeros'"),
         (lambda: pl.PolyNet(0), "degree"),
         (lambda: pl.DisjointPolyNet(0), "degree"),

@@ -242,6 +242,7 @@ def test_gradient_noise_adds_to_the_gradient():
         (lambda: pl.Adam(eps=-1), "eps"),
         (lambda: pl.SGD(momentum=1), r"momentum must be in \[0, 1\)"),
         (lambda: pl.SGD(nesterov=True), "needs momentum"),
+        (lambda: pl.SGD(noise=0.1, skip_satisfied=True), "not with gradient noise"),
         (lambda: pl.SGD(clip=0), "clip must be above 0"),
         (lambda: pl.Adam(weight_decay=-1), "weight decay"),
         (lambda: pl.Adam(decay_form="none"), "coupled, decoupled, plain"),

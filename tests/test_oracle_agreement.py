@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -10,7 +11,8 @@ import numpy as np
 import oracle
 import pytest
 from lengths import long_but
-from native_problems import PROBLEMS
+from native_problems import COMPOSED as COMPOSED_TASKS
+from native_problems import PROBLEMS, TURNS
 
 import paritylab as pl
 from paritylab.engines import Job, final_params, lanes
@@ -165,6 +167,19 @@ CASES |= {
     ),
 }
 JAX_ONLY = {
+    "clipped logistic": pl.Setup(PARITY, replace(MLP, loss="clipped-logistic:0.45", optimiser=pl.SGD(0.2))),
+    "satisfied batches": pl.Setup(PARITY, replace(MLP, batch=1, loss="hinge:0.1", optimiser=pl.SGD(
+        0.05, momentum=0.5, weight_decay=0.2, skip_satisfied=True))),
+    "satisfied batches, adamw": pl.Setup(PARITY, replace(MLP, batch=1, loss="hinge:0.1", optimiser=pl.AdamW(
+        0.01, 0.2, skip_satisfied=True))),
+    "outputs": pl.Setup(pl.Problem(9, pl.Outputs([(0, 1), (3, 4, 5), (2,)]), noise=0.1, scale=2.0),
+                        replace(MLP, network=pl.MLP((6, 5), outputs=3), loss="square", batch=7)),
+    "outputs, some counted": pl.Setup(pl.Problem(9, pl.Outputs([(0, 1), (3, 4)], counted=(0.3, 1)), sample=11),
+                                      replace(MLP, network=pl.MLP(5, inputs="bits", outputs=2), batch=11)),
+    "one output, counted": pl.Setup(pl.Problem(9, pl.Outputs([(0, 1)], counted=[0.5])), MLP),
+    "composed tasks": pl.Setup(pl.Problem(9, COMPOSED_TASKS, scale=3.0), replace(MLP, batch=7)),
+    "tasks in turn": pl.Setup(pl.Problem(9, TURNS, noise=0.1), replace(MLP, batch=7)),
+    "sample of tasks in turn": pl.Setup(pl.Problem(40, TURNS, "biased:0.4", sample=17), replace(MLP, batch=7)),
     "tanh": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, "tanh"))),
     "disjoint polynet": pl.Setup(pl.Parity(n=8, support=(0, 4)), replace(MLP, network=pl.DisjointPolyNet(2))),
     "transformer": pl.Setup(
@@ -230,16 +245,25 @@ def update_history(setup: pl.Setup):
     return run(start(setup))
 
 
+SHORT_ON_JAX = ("satisfied batches", "outputs, some counted")
 SHORT = ("mlp relu", "neuron zigzag:3", "polynet hinge", "two words", "label noise", "finite sample", "gradient noise",
          "weight decay", "frozen first layer", "schedule", "deep", "adam", "momentum", "deep, adamw", "problem: sum",
          "problem: two tasks", "problem: staged", "problem: mixture", "problem: short last of a table",
          "bits", "bits, large batch, wide", "whole sample, adamw")
 
 
-@pytest.mark.parametrize("name", long_but([*CASES, *JAX_ONLY], *SHORT))
+@pytest.mark.parametrize("name", long_but([*CASES, *JAX_ONLY], *SHORT, *SHORT_ON_JAX))
 def test_an_update_of_the_jax_engine_follows_the_oracle(name):
     setup = (CASES | JAX_ONLY)[name]
     assert_follows_oracle(setup, update_history(setup))
+
+
+@pytest.mark.parametrize("name", long_but(["satisfied batches", "satisfied batches, adamw"], "satisfied batches"))
+def test_some_of_these_batches_are_satisfied_and_change_nothing(name):
+    history = oracle.train(JAX_ONLY[name], SEED, RUN, start(JAX_ONLY[name]), STEPS)
+    still = [all(np.array_equal(a, b) for a, b in zip(oracle.leaves(one), oracle.leaves(other), strict=True))
+             for one, other in itertools.pairwise(history)]
+    assert 3 < sum(still) < len(still) - 3
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,44 @@ def test_a_run_that_goes_on_is_the_run_that_was_not_interrupted(name, tmp_path):
             np.testing.assert_array_equal(a[:, point], b[:, 0])
 
 
+def test_a_network_grows_and_keeps_what_it_has():
+    small, large = setup(pl.Parity(8, 2), pl.Adam(0.01)), setup(pl.Parity(40, 2), pl.Adam(0.01))
+    first = pl.curves(small, [30], runs=(2, 4, 9), seed=3, engine="jax", checkpoint=True).checkpoint
+    more = first.grown(40, init="normal:0.1", seed=5)
+    assert (more.seed, more.step, more.runs) == (5, 30, (2, 4, 9))
+    for part in ("params", "optimiser"):
+        for name, old in getattr(first, part).items():
+            new = getattr(more, part)[name]
+            assert new.dtype == old.dtype
+            if not name.endswith("[0]['w']"):
+                np.testing.assert_array_equal(new, old)
+                continue
+            assert new.shape == (3, 40, 6)
+            np.testing.assert_array_equal(new[:, :8], old)
+            if part == "optimiser":
+                assert not new[:, 8:].any()
+    drawn = more.params["[0]['w']"][:, 8:].ravel()
+    assert abs(drawn.std() - 0.1) < 5 * 0.1 / (2 * len(drawn)) ** 0.5  # five standard errors: a false alarm in 2e6
+    assert len(set(drawn.tolist())) == len(drawn)  # each run has its own
+    alone = pl.curves(small, [30], runs=(4,), seed=3, engine="jax", checkpoint=True).checkpoint
+    alone = alone.grown(40, "normal:0.1", 5)
+    np.testing.assert_array_equal(alone.params["[0]['w']"][0, 8:], more.params["[0]['w']"][1, 8:])
+    assert pl.curves(large, [30, 35], start=more).accuracy.shape == (3, 2)
+    zero = first.grown(40, init=lambda key, shape: jnp.zeros(shape))
+    x = np.where(np.random.default_rng(0).random((50, 40)) < 0.5, 1, -1).astype(np.float32)
+    layers = [[{part: made.params[f"[{i}]['{part}']"][1] for part in "wb"} for i in (0, 1)] for made in (first, zero)]
+    np.testing.assert_allclose(pl.MLP(6).apply(layers[0], x[:, :8]), pl.MLP(6).apply(layers[1], x), atol=1e-6)
+
+
+def test_what_cannot_grow_is_refused_in_a_line():
+    first = pl.curves(setup(), [1], engine="jax", checkpoint=True).checkpoint
+    with pytest.raises(InvalidInput, match="n must be at least 8, the number of inputs there are, not 7"):
+        first.grown(7)
+    own = pl.curves(setup(network=NETWORK), [1], engine="jax", checkpoint=True).checkpoint
+    with pytest.raises(InvalidInput, match="inputs can be added to networks of type mlp, neuron, polynet, not to a"):
+        own.grown(9)
+
+
 def test_what_a_checkpoint_says_of_itself(tmp_path):
     made = pl.curves(setup(), [5], runs=(2, 4), engine="jax", checkpoint=True, weights=True)
     found = made.checkpoint

@@ -74,7 +74,32 @@ def test_short_batches_and_noise():
     assert np.isfinite(loss).all()
 
 
+def test_outputs_by_their_supports_are_those_of_a_function_of_ones_own():
+    named = pl.Problem(6, pl.Outputs([(0, 1), (2, 3)]))
+    learner = pl.Learner(pl.MLP(20, outputs=2), optimiser=pl.SGD(0.1))
+    both = [pl.curves(pl.Setup(problem, learner, pl.Protocol(eval_size=300)), [0, 50, 300], runs=range(3))
+            for problem in (named, pl.Problem(6, pairs))]
+    for name in ("accuracy", "loss", "task_accuracy", "task_loss", "task_skill"):
+        np.testing.assert_array_equal(getattr(both[0], name), getattr(both[1], name))
+    assert both[0].task_accuracy.shape == (3, 3, 2)
+    assert (both[0].accuracy <= both[0].task_accuracy.min(axis=2)).all()
+    np.testing.assert_allclose(both[0].task_loss.mean(axis=2), both[0].loss, rtol=1e-6)
+
+
+def test_an_output_that_counts_less_is_learned_later():
+    """Of 16 networks, in all of which the other one is first; by chance that would happen once in 65,536 times."""
+    problem = pl.Problem(6, pl.Outputs([(0, 1), (2, 3)], counted=(1, 0.05)))
+    setup = pl.Setup(problem, pl.Learner(pl.MLP(32, outputs=2), optimiser=pl.SGD(0.2), batch=40))
+    found = pl.curves(setup, 600, 20, runs=range(16), engine="jax").task_accuracy >= 0.98
+    first = np.where(found.any(axis=1), found.argmax(axis=1), 1000)
+    assert (first[:, 0] < 1000).all()
+    assert (first[:, 0] < first[:, 1]).all()
+
+
 @pytest.mark.parametrize(("problem", "learner", "message"), [
+    (pl.Problem(6, pl.Outputs([(0,), (1,)])), pl.Learner(pl.MLP(4, outputs=3)), r"of shape \(32, 2\), as the target"),
+    (pl.Problem(6, pl.Outputs([(0,), (1,)], counted=(1, 0.5))),
+     pl.Learner(pl.MLP(4, outputs=2), loss=lambda f, y: jnp.sum(f * y, axis=1)), r"counted=\) need a loss of each"),
     (PROBLEM, pl.Learner(), r"network MLP .* must return .* of shape \(32, 2\), as the target does, not float32"),
     (pl.Problem(6, [0, 1]), LEARNER, r"must return .* of shape \(32,\), not float32 of shape \(32, 2\)"),
     (pl.Problem(6, lambda x: x[:, :0]), LEARNER, r"target .* must return .* of shape \(32,\) or \(32, outputs\), not"),
@@ -89,3 +114,11 @@ def test_mistakes_are_said_in_a_line(problem, learner, message):
 def test_the_native_engine_refuses_them():
     with pytest.raises(InvalidInput, match="engine 'lanes' cannot train this: it has no"):
         engines.choose(pl.Setup(PROBLEM, LEARNER), "lanes")
+
+
+@pytest.mark.parametrize("look", [pl.inside.fourier, pl.inside.subnetwork, pl.inside.margins, pl.inside.sharpness,
+                                  pl.inside.influences, pl.inside.alignment])
+def test_measures_of_one_output_refuse_several(look):
+    setup = pl.Setup(pl.Problem(6, pl.Outputs([(0,), (1, 2)])), pl.Learner(pl.MLP(4, outputs=2)))
+    with pytest.raises(InvalidInput, match="one output"):
+        look((setup, setup.params(jax.random.key(0))))

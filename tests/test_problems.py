@@ -27,6 +27,9 @@ PROBLEMS = {
     "permuted": pl.Problem(3, [0], laws.Permuted((2, 0, 1), laws.Biased([0.1, 0.5, 0.9]))),
     "elsewhere": pl.Problem(40, "parity:3", "biased:0.9", evaluation="uniform"),
     "tasks": pl.multitask(30, tasks=5, k=2, alpha=1.5, unions=[(0, 1)], solved=[0, 5]),
+    "composed": pl.Problem(9, pl.Tasks([(3,), (4,), (3, 4)], controls=[(0,), (2,), (0, 2)])),
+    "outputs": pl.Problem(9, pl.Outputs([(3,), (4, 5)], counted=(1, 0.25))),
+    "in turn": pl.Problem(9, pl.Tasks([(3,), (4,), (3, 4)], in_turn=True), scale=5.0),
     "staged": pl.Problem(40, [0, 1], stages=[pl.Stage(10, "biased:0.9", slide=True), pl.Stage(20, lr=0.5, batch=3),
                                              pl.Stage(30, noise=0.25)]),
     "sample": pl.Problem(40, "majority:5", "biased:0.3", sample=50, short_last=True),
@@ -73,6 +76,16 @@ def test_the_fields_that_came_later_leave_old_ids_alone():
     (lambda: pl.Table(range(21), "0"), "1 to 20 bits"),
     (lambda: pl.Tasks([(0, 2)]), "behind their control bits"),
     (lambda: pl.Tasks([(2, 3), (3,)], weights=[1]), "as many weights"),
+    (lambda: pl.Tasks([(2, 3), (3,)], controls=[(0,)]), "2 tasks need as many lists of controls, not 1"),
+    (lambda: pl.Tasks([(2, 3), (3,)], controls=[(0, 1), (1, 0)]), "different tasks must have different controls"),
+    (lambda: pl.Tasks([(2, 3), (3,)], controls=[(0,), ()]), "at least one position"),
+    (lambda: pl.Tasks([(2, 3), (3,)], controls=[(0,), (4,)]), "behind their control bits, from 5 on"),
+    (lambda: pl.Outputs([]), "at least one output"),
+    (lambda: pl.Outputs([(0,), (1,)], counted=(1,)), "2 outputs need as many shares counted"),
+    (lambda: pl.Outputs([(0,), (1,)], counted=(1, 1.5)), "from 0 to 1 and not all 0"),
+    (lambda: pl.Problem(4, pl.Outputs([(0,), (1,)], counted=(1, 0.5)), sample=9, short_last=True), "of one size"),
+    (lambda: pl.Tasks([(2, 3), (3,)], controls=3), "controls must be lists of positions"),
+    (lambda: pl.Tasks([(2, 3), (3,)], [1, 2], in_turn=True), "by their weights or come in turn, not both"),
     (lambda: pl.multitask(5, 3, 2, overlap="disjoint"), "need n of at least 6"),
     (lambda: pl.multitask(3, 4, 2), "hardly 4 different"),
     (lambda: pl.Parity(5, 2, short_last=True), "finite sample"),
@@ -211,6 +224,24 @@ def test_tasks_are_drawn_by_weight_and_evaluated_in_turn():
     np.testing.assert_array_equal(problem.labels(drawn, problem.mask)[:500], expected)
     turn = np.asarray(problem.signs(problem.draw_block(jax.random.key(0), 2, 50)))[:, :35].argmin(axis=1)
     np.testing.assert_array_equal(turn, (100 + np.arange(50)) % 35)
+
+
+def test_composed_tasks_have_several_controls_on_and_those_in_turn_equal_shares():
+    tasks = pl.Tasks([(40, 41), (42,), (40, 41, 42)], controls=[(0,), (35,), (0, 35)], in_turn=True)
+    problem = pl.Problem(45, tasks)
+    drawn = problem.draw(jax.random.key(3), 100)
+    x, y = np.asarray(problem.signs(drawn)), np.asarray(problem.labels(drawn, problem.mask))
+    for e in range(100):
+        assert np.flatnonzero(x[e, :36] < 0).tolist() == list(tasks.controls[e % 3])
+        assert y[e] == x[e, list(tasks.supports[e % 3])].prod()
+    assert np.array_equal(x[:7, :36], np.asarray(problem.signs(problem.draw_block(jax.random.key(0), 3, 7)))[:, :36])
+
+
+def test_controls_that_go_without_saying_are_not_written():
+    same = pl.Tasks([(2, 3), (3, 4)], controls=[(0,), (1,)], in_turn=False)
+    assert same == pl.Tasks([(2, 3), (3, 4)])
+    assert pl.Setup(pl.Problem(5, same)).id == pl.Setup(pl.Problem(5, pl.Tasks([(2, 3), (3, 4)]))).id
+    assert "controls" not in pl.Setup(pl.Problem(5, same)).to_json()
 
 
 # --- stages -------------------------------------------------------------------------------------------------------

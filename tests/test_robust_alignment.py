@@ -64,6 +64,7 @@ def test_brute_force_at_small_d(unit: str) -> None:
     assert found.value == pytest.approx(squares.mean(), abs=4 * squares.std() / math.sqrt(draws))
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_sampling_at_large_d() -> None:
     """The library's own sampler, at a size where nothing can be enumerated."""

@@ -148,6 +148,7 @@ def looked(out: Path, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any
     return json.loads(text, parse_constant=pytest.fail), err
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80)
 @given(data=st.data())

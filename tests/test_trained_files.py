@@ -34,6 +34,7 @@ NETWORKS |= {
     "no biases": pl.MLP((7, 4), bias=False),
     "four layers": pl.MLP((8, 7, 6, 5)),
     "bits": pl.MLP((7, 4), inputs="bits"),
+    "two outputs": pl.MLP(7, outputs=2),
     "polynet": pl.PolyNet(3),
     "disjoint polynet": pl.DisjointPolyNet(3),
     "transformer": pl.Transformer(d_emb=12, d_attn=3, heads=5, d_mlp=9),

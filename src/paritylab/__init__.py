@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from paritylab.setups.optimisers import SignSGD as SignSGD
     from paritylab.setups.problems import Data as Data
     from paritylab.setups.problems import LeakyParity as LeakyParity
+    from paritylab.setups.problems import Outputs as Outputs
     from paritylab.setups.problems import Parity as Parity
     from paritylab.setups.problems import Polynomial as Polynomial
     from paritylab.setups.problems import Problem as Problem
@@ -108,7 +109,8 @@ _WHERE = {
     "setups.networks": ("MLP", "DisjointPolyNet", "Graph", "Network", "Neuron", "PolyNet", "Transformer"),
     "setups.optimisers": ("SGD", "Adam", "AdamW", "Lion", "Optax", "RMSProp", "SignSGD"),
     "setups.problems": (
-        "Data", "LeakyParity", "Parity", "Polynomial", "Problem", "Stage", "Sum", "Table", "Tasks", "multitask",
+        "Data", "LeakyParity", "Outputs", "Parity", "Polynomial", "Problem", "Stage", "Sum", "Table", "Tasks",
+        "multitask",
     ),
     "setups.setup": ("Learner", "Protocol", "Setup"),
     "storage.records": ("Records",),

@@ -35,7 +35,7 @@ def solve(x: ArrayLike, y: ArrayLike) -> Solution:
     n = bits.shape[1]
     rows = pack(np.concatenate([bits, labels[:, None]], axis=1).astype(bool))
     found = _reduce(rows, n)
-    ones = (rows[:, n // 64] >> np.uint64(n % 64)) & np.uint64(1) != 0
+    ones = _bit(rows, n)
     if bool(ones[len(found) :].any()):
         return Solution(None, len(found))
     return Solution([column for column, one in zip(found, ones, strict=False) if one], len(found))
@@ -78,6 +78,48 @@ def pooled(x: np.ndarray, y: np.ndarray, generator: np.random.Generator, enough:
     return best
 
 
+class Vote(NamedTuple):
+    """The support that most subsets of examples give (None where all contradict themselves), how many do, of how many
+    that give one."""
+
+    support: list[int] | None
+    votes: int
+    voters: int
+
+
+def vote(x: ArrayLike, y: ArrayLike, generator: np.random.Generator, subsets: int = 100) -> Vote:
+    """The most frequent solution of random subsets of n examples: bits x (m, n) and y (m,), m at least n.
+
+    What a subset leaves undetermined is left out of its support. One that no support explains is tried with all labels
+    negated before it abstains. Of solutions with as many votes the one found first wins.
+
+    >>> generator = np.random.default_rng(0)
+    >>> x = generator.integers(0, 2, (100, 20))
+    >>> y = (x[:, [3, 8]].sum(1) + (np.arange(100) < 10)) % 2
+    >>> vote(x, y, generator)
+    Vote(support=[3, 8], votes=5, voters=80)
+    """
+    bits, labels = np.asarray(x).astype(bool), np.asarray(y).astype(bool)
+    (m, n), labels = bits.shape, labels[:, None]
+    require(m >= n, f"a vote over subsets of n = {n} examples needs as many, not {m}")
+    chosen = np.argsort(generator.random((subsets, m)), axis=1)[:, :n]
+    systems = pack(np.concatenate([bits, labels, ~labels], axis=1))[chosen]
+    ranks, columns = _reduce_each(systems, n)
+    given, negated = (_bit(systems, n + side) for side in (0, 1))
+    free = np.arange(n) >= ranks[:, None]
+    wrong = (given & free).any(axis=1)
+    right = np.where(wrong[:, None], negated, given)
+    solved = ~(right & free).any(axis=1)
+    if not solved.any():
+        return Vote(None, 0, 0)
+    solutions = np.zeros((subsets, n), bool)
+    which, row = np.nonzero(right & ~free)
+    solutions[which, columns[which, row]] = True
+    distinct, first, counts = np.unique(solutions[solved], axis=0, return_index=True, return_counts=True)
+    best = min(range(len(counts)), key=lambda i: (-counts[i], first[i]))
+    return Vote(np.flatnonzero(distinct[best]).tolist(), int(counts[best]), int(solved.sum()))
+
+
 def _independent(x: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """The first of ``rows`` of x that are linearly independent and span all of them: no labels on them contradict."""
     few = rows[: x.shape[1] + 20]
@@ -90,8 +132,7 @@ def _reduce(rows: NDArray[np.uint64], columns: int) -> list[int]:
     for column in range(columns):
         if len(pivots) == len(rows):
             break
-        word, bit = column // 64, np.uint64(column % 64)
-        has = (rows[:, word] >> bit) & np.uint64(1) != 0
+        word, has = column // 64, _bit(rows, column)
         below = np.flatnonzero(has[len(pivots) :])
         if len(below) == 0:
             continue
@@ -104,6 +145,30 @@ def _reduce(rows: NDArray[np.uint64], columns: int) -> list[int]:
         rows[has, word:] ^= rows[rank, word:]
         pivots.append(column)
     return pivots
+
+
+def _reduce_each(systems: NDArray[np.uint64], columns: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The same for many systems (systems, rows, words) at once: their ranks, and the pivot's column of each row."""
+    count, size, _ = systems.shape
+    ranks, found = np.zeros(count, np.intp), np.zeros((count, size), np.intp)
+    for column in range(columns):
+        has = _bit(systems, column)
+        below = has & (np.arange(size) >= ranks[:, None])
+        some = np.flatnonzero(below.any(axis=1))
+        rank, pivot = ranks[some], below[some].argmax(axis=1)
+        lines = systems[some, pivot].copy()
+        systems[some, pivot] = systems[some, rank]
+        has[some, pivot] = has[some, rank]
+        has[some, rank] = False
+        systems[some] ^= np.where(has[some, :, None], lines[:, None], np.uint64(0))
+        systems[some, rank] = lines
+        found[some, rank] = column
+        ranks[some] += 1
+    return ranks, found
+
+
+def _bit(rows: NDArray[np.uint64], column: int) -> NDArray[np.bool_]:
+    return (rows[..., column // 64] >> np.uint64(column % 64)) & np.uint64(1) != 0
 
 
 def pack(bits: NDArray[np.bool_]) -> NDArray[np.uint64]:

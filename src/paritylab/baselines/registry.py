@@ -83,6 +83,9 @@ METHODS: dict[str, Method] = {
     "pooled-elimination": Method(
         "elimination on random subsets until one was clean; time (1 - noise)^-n",
         elimination.find_pooled, _enough(_everything), lambda problem: problem.n, precision=0.05),
+    "voted-elimination": Method(
+        "elimination on 100 random subsets of n examples, and a vote; needs (1 - noise)^n of several per cent",
+        elimination.find_voted, _enough(_everything), lambda problem: problem.n, precision=0.05),
     "exhaustive": Method(
         "the support of size k that agrees with most labels; about k log n examples, time n^k",
         guessing.find_exhaustive, _enough(_supports), candidates=_supports, precision=0.02),

@@ -138,7 +138,7 @@ def tidy(curves: Any) -> Any:
     columns = {"run": np.repeat(np.arange(runs), points), "step": np.tile(curves.steps, runs)}
     names = ("accuracy", "loss", "train_accuracy", "train_loss")
     columns |= {name: values.ravel() for name in names if (values := getattr(curves, name)) is not None}
-    for name in ("accuracy", "loss"):
+    for name in ("accuracy", "loss", "skill"):
         by_task = getattr(curves, f"task_{name}")
         if by_task is not None:
             columns |= {f"task_{t}_{name}": by_task[:, :, t].ravel() for t in range(by_task.shape[2])}

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
+from paritylab import rng
 from paritylab.engines.slots import Slots
-from paritylab.errors import InvalidInput, in_a_line, require
+from paritylab.engines.starts import start_keys
+from paritylab.errors import InvalidInput, in_a_line, require, whole
+from paritylab.setups.inits import InitLike
+from paritylab.setups.inits import init as as_init
 from paritylab.setups.setup import Setup
 from paritylab.storage.kept import load_arrays, save_arrays
 
 PARTS = ("params", "optimiser")
+FIRST = "[0]['w']"
+GROWING = ("mlp", "neuron", "polynet")
+"""Networks whose first layer reads all inputs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +74,40 @@ class Checkpoint:
             raise
         except Exception as error:  # another program's file may hold anything
             raise InvalidInput(f"{path} is no checkpoint: {in_a_line(error)}") from error
+
+    def grown(self, n: int, init: InitLike = "torch", seed: int | None = None) -> Checkpoint:
+        """The same runs with more inputs: old weights are kept, those of the new inputs start by a law.
+
+        For MLPs, Neurons and PolyNets, whose first layer gets rows behind its own; what the optimiser remembers of
+        these is 0. The Setup to go on with has n inputs and the same network.
+
+        Args:
+            n: the number of inputs from here on.
+            init: the law of the new weights; its fan-in is n.
+            seed: with which runs go on: that of their data, and of the new weights; theirs unless said.
+
+        >>> import paritylab as pl
+        >>> small, large = (pl.Setup(pl.Parity(n, 2), pl.Learner(optimiser=pl.Adam(0.01))) for n in (6, 9))
+        >>> start = pl.curves(small, [50], engine="jax", checkpoint=True).checkpoint
+        >>> more = start.grown(9, init="normal:0.01")
+        >>> more.params["[0]['w']"].shape, pl.curves(large, [50, 60], start=more).steps
+        ((1, 9, 10), array([50, 60]))
+        """
+        network = json.loads(self.setup)["learner"]["network"]["type"]
+        require(network in GROWING, f"inputs can be added to networks of type {', '.join(GROWING)}, not to a {network}")
+        old, (law, n) = self.params[FIRST], (as_init(init), whole("n", n))
+        runs, fan_in, fan_out = old.shape
+        require(n >= fan_in, f"n must be at least {fan_in}, the number of inputs there are, not {n}")
+        seed = self.seed if seed is None else whole("seed", seed)
+        keys = rng.fold_in(start_keys(law, rng.run_keys(np.full(runs, seed), np.array(self.runs))), n)
+        new = jax.vmap(lambda key: law.dense(rng.wrap(key), n, fan_out)["w"])(keys)[:, fan_in:]
+
+        def larger(part: Mapping[str, np.ndarray], rows: Any) -> dict[str, np.ndarray]:
+            return {name: np.concatenate([leaf, rows], axis=1).astype(leaf.dtype)
+                    if name.endswith(FIRST) and leaf.shape == old.shape else leaf for name, leaf in part.items()}
+
+        return replace(self, seed=seed, params=larger(self.params, np.asarray(new)),
+                       optimiser=larger(self.optimiser, np.zeros((runs, n - fan_in, fan_out))))
 
     @property
     def kind(self) -> str:

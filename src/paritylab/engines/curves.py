@@ -26,7 +26,7 @@ from paritylab.progress import Bar
 from paritylab.setups.losses import LossLike
 from paritylab.setups.setup import Setup
 
-SERIES = ("accuracy", "loss", "train_accuracy", "train_loss", "task_accuracy", "task_loss")
+SERIES = ("accuracy", "loss", "train_accuracy", "train_loss", "task_accuracy", "task_loss", "task_skill")
 MOST_BYTES = 4 * 10**9
 """The most memory the weights of all runs and points may take."""
 SHOWN = 7
@@ -42,9 +42,12 @@ class Curves:
     ``accuracy`` and ``loss`` are those on the run's whole evaluation sample, ``train_accuracy`` and ``train_loss``
     those on its finite training sample with the labels it trains on (None unless asked for), ``weights`` its params
     in the network's own structure (None unless asked for), ``task_accuracy`` and ``task_loss``, (runs, points, tasks),
-    those of each task (None unless there are several), ``metrics`` what functions of the user's own return, by name.
-    All are NaN from the point on at which a run has a param that is not finite. From the ``checkpoint`` (None unless
-    asked for) runs can go on after the last point.
+    those of each task or output (None unless there are several), ``metrics`` what functions of the user's own return,
+    by name. ``task_skill``, (runs, points, tasks) with one task where there is one target, says how much of each is
+    learned: the covariance of the output with the label's sign over the task's inputs, over the size of labels. It is
+    0 for an output that knows nothing of the label and 1 for the label itself, and None where the engine does not
+    record it; ``jax`` does. All are NaN from the point on at which a run has a param that is not finite. From the
+    ``checkpoint`` (None unless asked for) runs can go on after the last point.
     """
 
     steps: np.ndarray
@@ -55,6 +58,7 @@ class Curves:
     train_loss: np.ndarray | None = None
     task_accuracy: np.ndarray | None = None
     task_loss: np.ndarray | None = None
+    task_skill: np.ndarray | None = None
     metrics: Mapping[str, np.ndarray] | None = None
     checkpoint: Checkpoint | None = None
 
@@ -136,6 +140,8 @@ def curves(
     array([ 0, 10, 20])
     >>> curves(Setup(Parity(n=8, k=2)), steps=[1, 3, 10], runs=range(4)).accuracy.shape
     (4, 3)
+    >>> curves(Setup(Parity(n=8, k=2)), steps=300, every=300, engine="jax").task_skill.shape
+    (1, 2, 1)
     >>> size = {"size": lambda params: abs(params[0]["w"]).max()}
     >>> curves(Setup(Parity(n=8, k=2)), steps=[1, 3, 10], metrics=size).metrics["size"].shape
     (1, 3)

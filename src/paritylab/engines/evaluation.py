@@ -8,7 +8,8 @@ ended is evaluated in full, as many runs at a time as walk, and that evaluation 
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +20,35 @@ from paritylab.setups.losses import Loss
 from paritylab.setups.setup import Setup
 
 FIRST, BLOCK = 16, 128
+
+
+class Score(NamedTuple):
+    """Outputs, labels, where they agree, and losses: (inputs,), or (inputs, outputs) where there are several."""
+
+    f: Any
+    y: Any
+    right: Any
+    losses: Any
+
+    @property
+    def all_right(self) -> Any:
+        """Which inputs are right in all outputs."""
+        return self.right if self.right.ndim == 1 else jnp.all(self.right, axis=1)
+
+    @property
+    def mean_losses(self) -> Any:
+        """One loss for each input."""
+        return self.losses if self.losses.ndim == 1 else jnp.mean(self.losses, axis=1)
+
+
+class Parts(NamedTuple):
+    """Sums over a sample, apart for each task or output: (slots, parts); no losses where a loss is that of them all."""
+
+    errors: Any
+    losses: Any
+    f: Any
+    signs: Any
+    products: Any
 
 
 class Evaluation:
@@ -93,6 +123,18 @@ class Evaluation:
         """Errors and summed loss of each slot over the whole sample; with tasks, of each task: (slots, tasks)."""
         return self._totals(slots, self._size, lambda slot, block: self._errors(slot, block, BLOCK))
 
+    def report(self, slots: Any) -> tuple[tuple[Any, Any], Parts]:
+        """The totals, and what each slot does apart for each task or output."""
+
+        def of_block(slot: Any, block: Any) -> tuple[tuple[Any, Any], Parts]:
+            score, inside = self._scored(slot, block, BLOCK)
+            signs, summed = jnp.sign(score.y), functools.partial(self._sum_apart, block, inside)
+            losses = summed(score.losses) if score.losses.ndim == score.f.ndim else None
+            apart = Parts(summed(~score.right), losses, summed(score.f), summed(signs), summed(score.f * signs))
+            return self._counted(score, inside, block), apart
+
+        return self._totals(slots, self._size, of_block)
+
     def train_totals(self, slots: Any) -> tuple[Any, Any]:
         """Errors and summed loss of each slot over its finite training sample, with the labels it trains on."""
         size = self._program.problem.examples
@@ -100,31 +142,47 @@ class Evaluation:
         def errors(slot: Any, block: Any) -> tuple[Any, Any]:
             index = block * BLOCK + jnp.arange(BLOCK)
             drawn, y = (part[jnp.minimum(index, size - 1)] for part in slot.sample)
-            right, losses = self._score(slot, drawn, y)
-            inside = index < size
-            return jnp.sum(inside & ~right), jnp.sum(jnp.where(inside, losses, 0.0))
+            score, inside = self._score(slot, drawn, y), index < size
+            return jnp.sum(inside & ~score.all_right), jnp.sum(jnp.where(inside, score.mean_losses, 0.0))
 
-        return self._totals(slots, size, errors, apart=False)
+        return self._totals(slots, size, errors)
 
-    def _totals(self, slots: Any, size: int, errors_of: Any, apart: bool = True) -> tuple[Any, Any]:
-        def body(block: Any, totals: Any) -> Any:
-            errors, losses = jax.vmap(lambda slot: errors_of(slot, block))(slots)
-            return totals[0] + errors, totals[1] + losses
+    def _totals(self, slots: Any, size: int, of_block: Any) -> Any:
+        """The sums of ``of_block(slot, block)`` over all blocks, for each slot."""
 
-        count = slots.key.shape[0]
-        start = (self._none(count, jnp.int32, apart), self._none(count, jnp.float32, apart))
-        return jax.lax.fori_loop(0, -(-size // BLOCK), body, start)
+        def all_of(block: Any) -> Any:
+            return jax.vmap(lambda slot: of_block(slot, block))(slots)
+
+        start = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(all_of, jnp.int32(0)))
+        return jax.lax.fori_loop(0, -(-size // BLOCK), lambda block, done: jax.tree.map(jnp.add, done, all_of(block)),
+                                 start)
 
     def _errors(self, slot: Any, block: Any, size: int) -> tuple[Any, Any]:
         """Errors and summed loss of one slot on a block of its sample."""
-        drawn = self._drawn(slot, block, size)
-        inside = block * size + jnp.arange(size) < self._size
-        right, losses = self._score(slot, drawn, self._program.problem.labels(drawn, slot.mask))
-        wrong, losses = inside & ~right, jnp.where(inside, losses, 0.0)
+        return self._counted(*self._scored(slot, block, size), block)
+
+    def _counted(self, score: Score, inside: Any, block: Any) -> tuple[Any, Any]:
+        wrong, losses = inside & ~score.all_right, jnp.where(inside, score.mean_losses, 0.0)
         if not self._tasks:
             return jnp.sum(wrong), jnp.sum(losses)
-        own = ((block * size + jnp.arange(size)) % self._tasks)[:, None] == jnp.arange(self._tasks)
+        own = self._own(block, len(inside))
         return jnp.sum(own & wrong[:, None], axis=0), jnp.sum(jnp.where(own, losses[:, None], 0.0), axis=0)
+
+    def _scored(self, slot: Any, block: Any, size: int) -> tuple[Score, Any]:
+        """How one slot does on a block of its sample, and which inputs of the block are in it."""
+        drawn = self._drawn(slot, block, size)
+        inside = block * size + jnp.arange(size) < self._size
+        return self._score(slot, drawn, self._program.problem.labels(drawn, slot.mask)), inside
+
+    def _own(self, block: Any, size: int) -> Any:
+        """(size, tasks): which inputs of a block are of which task."""
+        return ((block * size + jnp.arange(size)) % self._tasks)[:, None] == jnp.arange(self._tasks)
+
+    def _sum_apart(self, block: Any, inside: Any, values: Any) -> Any:
+        """Values of the inputs in a block, (size,) or (size, outputs), summed for each task or output."""
+        columns = values if values.ndim == 2 else values[:, None]
+        kept = inside[:, None] & self._own(block, len(inside)) if self._tasks else inside[:, None]
+        return jnp.sum(jnp.where(kept, columns, jnp.zeros((), columns.dtype)), axis=0)
 
     def _drawn(self, slot: Any, block: Any, size: int) -> Any:
         """A block of one slot's sample."""
@@ -139,13 +197,13 @@ class Evaluation:
         drawn = drawn.reshape(-1, *drawn.shape[2:])[: self._size]
         return problem.signs(drawn, slot.mask), problem.labels(drawn, slot.mask)
 
-    def _score(self, slot: Any, drawn: Any, y: Any) -> tuple[Any, Any]:
-        """Which inputs one slot has right, in all outputs, and their losses; f = 0 and NaN are wrong."""
+    def _score(self, slot: Any, drawn: Any, y: Any) -> Score:
+        """How one slot does on drawn inputs; f = 0 and NaN are wrong."""
         learner, within = self._program.learner, self._program.protocol.within
         x = self._program.problem.signs(drawn, slot.mask)
         f = learner.network.apply(slot.params, x)
         right = f * y > 0 if within is None else jnp.abs(f - y) <= within
-        return right if right.ndim == 1 else jnp.all(right, axis=1), self._loss.each(f, y, slot.params, x)
+        return Score(f, y, right, self._loss(f, y, slot.params, x))
 
     def _few(self, errors: Any) -> Any:
         """Whether slots make at most the allowed errors; with tasks, in each that is judged."""
@@ -155,8 +213,8 @@ class Evaluation:
         judged = np.array(self._program.problem.judged)
         return jnp.all(errors[..., judged] <= np.array(allowed)[judged], axis=-1)
 
-    def _none(self, count: int, dtype: Any, apart: bool = True) -> Any:
-        return jnp.zeros((count, self._tasks) if self._tasks and apart else count, dtype)
+    def _none(self, count: int, dtype: Any) -> Any:
+        return jnp.zeros((count, self._tasks) if self._tasks else count, dtype)
 
 
 def task_sizes(size: int, tasks: int) -> list[int]:

@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from paritylab import rng
 from paritylab.setups.networks import takes_key
+from paritylab.setups.problems import AnyProblem, Outputs
 from paritylab.setups.setup import Setup
 
 ORDER_POSITIONS = 2**16
@@ -34,6 +36,7 @@ def make_step(program: Setup) -> tuple[Step, Callable[..., Any]]:
     problem, learner = program.problem, program.learner
     optimiser, network, batch = learner.optimiser, learner.network, learner.batch
     noisy, random = problem.noisy, takes_key(network)
+    counted = counted_of(problem, batch)
 
     def flipped(labels: Any, key: Any, flip: Any) -> Any:
         return jnp.where(jax.random.bits(key, labels.shape) < flip, -labels, labels) if noisy else labels
@@ -62,7 +65,10 @@ def make_step(program: Setup) -> tuple[Step, Callable[..., Any]]:
             x = jax.lax.optimization_barrier(x.astype(jnp.bfloat16)).astype(jnp.float32)
 
         def value(params: Any) -> Any:
-            return mean(learner.loss.each(forward(params, x, slot), labels, params, x), slot.step)
+            f = forward(params, x, slot)
+            if counted is not None:
+                return jnp.mean(jnp.where(counted, learner.loss(f, labels, params, x), 0.0))
+            return mean(learner.loss.each(f, labels, params, x), slot.step)
 
         return value
 
@@ -92,6 +98,15 @@ def make_step(program: Setup) -> tuple[Step, Callable[..., Any]]:
     most = max(1, min(every, MOST_UPDATES if problem.sample is None else MOST_ORDERED, ORDER_POSITIONS // batch))
     block = max(size for size in range(1, most + 1) if every % size == 0)
     return Step(block, make_orders(program, block), update), make_sample
+
+
+def counted_of(problem: AnyProblem, batch: int) -> np.ndarray | None:
+    """Which outputs count in which examples of a batch, (batch, outputs); None where all do."""
+    target = getattr(problem, "target", None)
+    if not isinstance(target, Outputs) or target.counted is None:
+        return None
+    found = np.arange(batch)[:, None] < np.array(target.counts(batch))
+    return found if found.shape[1] > 1 else found[:, 0]
 
 
 def add_noise(gradient: Any, key: Any, tau: Any) -> Any:

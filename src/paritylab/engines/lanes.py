@@ -38,10 +38,14 @@ def refusal(setup: Setup) -> str | None:
         return f"it has no {type(network).__name__}"
     if isinstance(network, (MLP, Neuron)) and network.activation.native is None:
         return f"it has no activation {network.activation.spec}"
+    if isinstance(network, MLP) and network.outputs > 1:
+        return "its networks have one output"
     if setup.learner.loss.native is None:
         return f"it has no loss {setup.learner.loss.spec}"
     if type(optimiser) not in RULES:
         return f"it has no {type(optimiser).__name__}"
+    if optimiser.skip_satisfied:
+        return "it has no skip_satisfied"
     if setup.protocol.until_loss is not None:
         return "it has no until_loss"
     return _too_large(setup)
@@ -168,7 +172,7 @@ class LanesPool:
         """The series of a trace, by name, and the params if kept, with leading axes (runs, points)."""
         traced = self._pool.take_trace()
         params = self._params(traced) if self._keep else None
-        return {name: values for name, values in traced.items() if name.endswith(("accuracy", "loss"))}, params
+        return {name: values for name, values in traced.items() if name.endswith(("accuracy", "loss", "skill"))}, params
 
     def _params(self, kept: dict[str, np.ndarray]) -> Any:
         """Params in the network's own structure, with any leading axes."""

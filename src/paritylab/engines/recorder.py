@@ -13,7 +13,7 @@ import numpy as np
 
 from paritylab.engines import choose, metrics
 from paritylab.engines.checkpoints import Checkpoint, of_states
-from paritylab.engines.evaluation import Evaluation, task_sizes
+from paritylab.engines.evaluation import Evaluation, Parts, task_sizes
 from paritylab.engines.gradient import MOST_ORDERED, MOST_UPDATES
 from paritylab.engines.jax_engine import JaxEngine, accurate_products, all_finite, default_slots
 from paritylab.engines.registry import AUTO, named
@@ -84,11 +84,12 @@ def _stepper(program: Setup, reported: Setup, slots: int, train: bool, stop: flo
 
     def step(state: Slots, updates: Any) -> Any:
         state = moves.by(state, updates)
-        totals = {"": evaluation.totals(state)} | ({"train_": evaluation.train_totals(state)} if train else {})
+        whole, parts = evaluation.report(state)
+        totals = {"": whole} | ({"train_": evaluation.train_totals(state)} if train else {})
         if stop is not None:
             below = totals["train_"][1] < stop * program.problem.examples
             state = state._replace(status=jnp.where(below, CENSORED, state.status))
-        return state, jax.vmap(all_finite)(state.params), totals
+        return state, jax.vmap(all_finite)(state.params), totals, parts
 
     setups = program, reported
     return Stepper(setups, traced_apart(jax.jit(moves.fresh), *setups),
@@ -112,10 +113,10 @@ def on_jax(
         state = _begun(fresh, jobs, np.resize(np.arange(first, first + count), slots), recording)
         for i in range(len(points)):
             with accurate_products():
-                state, finite, totals = step(state, jnp.int32(updates[i]))
+                state, finite, totals, parts = step(state, jnp.int32(updates[i]))
                 measured = measure(state)
             (good,) = np.nonzero(np.asarray(finite)[:count])
-            kept.write(first, good, i, totals, (state.params, measured))
+            kept.write(first, good, i, totals, parts, (state.params, measured))
             show(first * int(points[-1] - recording.first) + count * int(points[i] - recording.first))
             if not np.any(np.asarray(state.status) == ACTIVE):
                 kept.repeat(slice(first, first + count), i)
@@ -151,11 +152,8 @@ class _Kept:
         self._sizes = {"": program.protocol.eval_size}
         if recording.trains(program):
             self._sizes["train_"] = program.problem.examples
-        names = ("accuracy", "loss")
-        self._series = {prefix + name: self._blank() for prefix in self._sizes for name in names}
-        self._tasks = np.array(task_sizes(self._sizes[""], program.problem.tasks))
-        if len(self._tasks):
-            self._series |= {f"task_{name}": self._blank(len(self._tasks)) for name in names}
+        self._series: dict[str, np.ndarray] = {}
+        self._tasks, self._scale = program.problem.tasks, abs(program.problem.scale)
         setup = jobs[0].setup
         weights = jax.eval_shape(setup.params, jax.random.key(0)) if recording.weights else None
         measured = metrics.shapes(recording.metrics, setup)
@@ -165,20 +163,32 @@ class _Kept:
     def _blank(self, *shape: int, dtype: Any = np.float64) -> np.ndarray:
         return np.full((*self._shape, *shape), np.nan, dtype)
 
-    def write(self, first: int, good: np.ndarray, point: int, totals: Any, trees: Any) -> None:
+    def write(self, first: int, good: np.ndarray, point: int, totals: Any, parts: Parts, trees: Any) -> None:
         """What the slots ``good`` do at a point; slot 0 has the run ``first``."""
         rows = first + good
-        for prefix, size in self._sizes.items():
-            errors, losses = (np.asarray(part, np.float64)[good] for part in totals[prefix])
-            if len(self._tasks) and not prefix:
-                self._series["task_accuracy"][rows, point] = (self._tasks - errors) / self._tasks
-                self._series["task_loss"][rows, point] = losses / self._tasks
-                errors, losses = errors.sum(axis=1), losses.sum(axis=1)
-            self._series[prefix + "accuracy"][rows, point] = (size - errors) / size
-            self._series[prefix + "loss"][rows, point] = losses / size
+        for name, values in self._told(totals, parts).items():
+            if name not in self._series:
+                self._series[name] = self._blank(*values.shape[1:])
+            self._series[name][rows, point] = values[good]
         for kept, made in zip(self._trees, trees, strict=True):
             for target, leaf in zip(jax.tree.leaves(kept), jax.tree.leaves(made), strict=False):  # none if not kept
                 target[rows, point] = np.asarray(leaf)[good]
+
+    def _told(self, totals: Any, parts: Parts) -> dict[str, np.ndarray]:
+        """The series of all slots at a point."""
+        found: dict[str, np.ndarray] = {}
+        for prefix, size in self._sizes.items():
+            errors, losses = (np.asarray(part, np.float64) for part in totals[prefix])
+            if self._tasks and not prefix:
+                errors, losses = errors.sum(axis=1), losses.sum(axis=1)
+            found |= {f"{prefix}accuracy": (size - errors) / size, f"{prefix}loss": losses / size}
+        sizes = np.array(task_sizes(self._sizes[""], self._tasks) or [self._sizes[""]])
+        if self._tasks or parts.errors.shape[1] > 1:
+            found["task_accuracy"] = (sizes - np.asarray(parts.errors, np.float64)) / sizes
+            if parts.losses is not None:
+                found["task_loss"] = np.asarray(parts.losses, np.float64) / sizes
+        f, signs, products = (np.asarray(part, np.float64) / sizes for part in parts[2:])
+        return found | {"task_skill": (products - f * signs) / self._scale}
 
     def repeat(self, rows: slice, point: int) -> None:
         """Fill the points after the one at which all these runs had ended."""

@@ -8,7 +8,19 @@ from typing import Any
 import numpy as np
 
 from paritylab.engines.evaluation import task_sizes
-from paritylab.setups.problems import LeakyParity, Parity, Polynomial, Problem, Product, Sum, Table, Tasks, bits, draws
+from paritylab.setups.problems import (
+    LeakyParity,
+    Outputs,
+    Parity,
+    Polynomial,
+    Problem,
+    Product,
+    Sum,
+    Table,
+    Tasks,
+    bits,
+    draws,
+)
 from paritylab.setups.problems.base import AnyProblem, flip_of
 from paritylab.setups.problems.laws import Uniform
 from paritylab.setups.schedules import BLOCK, Schedule
@@ -26,7 +38,12 @@ def refusal(problem: AnyProblem) -> str | None:
     if problem.sampler is not None:
         return "it draws no inputs by a function"
     if isinstance(problem, Problem) and type(problem.target) not in TARGETS:
-        return "it has no target by a function"
+        return f"it has no {'Outputs' if isinstance(problem.target, Outputs) else 'target by a function'}"
+    if isinstance(problem, Problem) and isinstance(problem.target, Tasks):
+        if problem.target.controls is not None:
+            return "it has one control bit for each task"
+        if problem.target.in_turn:
+            return "it draws tasks by weight, not in turn"
     return None
 
 

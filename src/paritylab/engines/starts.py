@@ -65,7 +65,8 @@ def can_draw(network: Any, law: Init, n: int) -> bool:
     if kernel() is None or not draws_by_itself(law) or type(network) not in (MLP, Neuron, PolyNet):
         return False
     widths = network.widths if isinstance(network, MLP) else (getattr(network, "degree", 1),)
-    return all(fan_in * fan_out < 2**32 for fan_in, fan_out in pairwise((n, *widths)))
+    sizes = (n, *widths, getattr(network, "outputs", 1))
+    return all(fan_in * fan_out < 2**32 for fan_in, fan_out in pairwise(sizes))
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,9 @@ def check(setup: Any) -> None:
     f, wanted = _tried(where, network.apply, params, x), _floats(y.shape)
     as_target = " as the target does," * (len(y.shape) > 1)
     require(_is(f, wanted), f"{where} must return {wanted[2]},{as_target} not {_said(f)}")
-    _tried("the loss", loss, f, f, params, x)
+    losses = _tried("the loss", loss, f, f, params, x)
+    require(getattr(getattr(problem, "target", None), "counted", None) is None or losses.shape == f.shape,
+            f"shares that count (counted=) need a loss of each output, of shape {f.shape}, not {losses.shape}")
     _tried("the schedule", schedule, jax.ShapeDtypeStruct((), "int32"))
     rates = optimiser.layer_rates(params)
     if not setup.functions:

@@ -5,11 +5,14 @@ One of the user's own that has arguments ``params`` or ``x`` after these two is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 
 from paritylab.errors import positive, require
 from paritylab.functions.fingerprints import fingerprint
@@ -58,22 +61,42 @@ def logistic(scale: float) -> Function:
     return lambda f, y: scale * jnp.logaddexp(0.0, -y * f)
 
 
+def clipped_logistic(c: float) -> Function:
+    """The logistic loss, but at least -log(1 - c) and at most -log(c); its derivative is 0 at and beyond either.
+
+    That is the cross-entropy of the probability 1 / (1 + exp(-y f)) of the label, clipped to [c, 1 - c]; 1 - c is
+    rounded to single precision, as it is where probabilities are: of c = 1e-7 the least loss is 2^-23 = 1.19e-7.
+    """
+    least, most = (np.float32(-math.log(p)) for p in (np.float32(1 - c), c))
+
+    def function(f: Any, y: Any) -> Any:
+        loss = jnp.logaddexp(0.0, -y * f)
+        inside = (loss > least) & (loss < most)
+        return jnp.where(inside, loss, jax.lax.stop_gradient(jnp.clip(loss, least, most)))
+
+    return function
+
+
 def absolute(f: Any, y: Any) -> Any:
     """|y - f|; its derivative is 0 where the two are equal."""
     return (f - y) * jnp.sign(f - y)
 
 
-ARITIES = {"hinge": (0, 1), "square": (0, 0), "logistic": (0, 1), "correlation": (0, 0), "l1": (0, 0)}
+ARITIES = {"hinge": (0, 1), "square": (0, 0), "logistic": (0, 1), "clipped-logistic": (1, 1), "correlation": (0, 0),
+           "l1": (0, 0)}
 
 
 def loss(given: str | Loss | Function) -> Loss:
     """The loss a user means: ``hinge[:margin]``, ``square``, ``logistic[:scale]``, ``correlation``, ``l1``.
 
-    Or a function of your own, ``loss(f, y)``; ``loss(f, y, params)``, ``loss(f, y, x)`` or ``loss(f, y, params, x)``
-    also sees the params or the inputs, by these names.
+    ``clipped-logistic:c`` is the cross-entropy of probabilities that are clipped to [c, 1 - c]. Or a function of your
+    own, ``loss(f, y)``; ``loss(f, y, params)``, ``loss(f, y, x)`` or ``loss(f, y, params, x)`` also sees the params or
+    the inputs, by these names.
 
     >>> float(loss("hinge")(0.25, -1.0)), float(loss("hinge:2")(0.25, 1.0))
     (1.25, 1.75)
+    >>> [f"{loss('clipped-logistic:0.25')(f, 1.0):.3f}" for f in (-9.0, 0.0, 9.0)]  # log 4, log 2, log 4/3
+    ['1.386', '0.693', '0.288']
     """
     if isinstance(given, Loss):
         return genuine("loss", given, _named)
@@ -94,6 +117,9 @@ def _named(given: str) -> Loss:
         scale = numbers[0] if numbers else 1.0
         positive("the logistic scale", scale)
         return Loss(spec, logistic(scale), ("logistic", (scale,)))
+    if name == "clipped-logistic":
+        require(1.2e-38 <= numbers[0] < 0.5, f"clipped-logistic clips at a c from 1.2e-38 to 0.5, not {numbers[0]:g}")
+        return Loss(spec, clipped_logistic(numbers[0]))
     if name == "square":
         return Loss(spec, lambda f, y: (y - f) ** 2, ("square", ()))
     if name == "correlation":

@@ -9,6 +9,9 @@ the whole gradient, frozen layers left out) and ``weight_decay`` in one of three
 - ``decoupled``: theta shrinks by lr times decay beside the step (AdamW);
 - ``plain``: theta shrinks by decay, which the learning rate does not enter (barak2022, eq. 3).
 
+With ``skip_satisfied`` an update on a batch whose gradient is exactly zero, such as one with all margins beyond the
+hinge's, changes nothing: params do not decay, and momentum neither moves them nor fades.
+
 An optimiser of its own kind says by :meth:`Optimiser.direct` where a gradient leads; the rest is the same for all. One
 that asks for ``value``, ``grad`` or ``value_fn`` by these names, as many of optax do, is given the loss of the batch,
 its gradient, and the loss as a function of params.
@@ -16,6 +19,7 @@ its gradient, and the loss as a function of params.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -57,6 +61,7 @@ class Optimiser:
     clip: float | None = field(default=None, kw_only=True, metadata=LATE)
     weight_decay: float = field(default=0.0, kw_only=True, metadata=LATE)
     decay_form: str = field(default="coupled", kw_only=True, metadata=LATE)
+    skip_satisfied: bool = field(default=False, kw_only=True, metadata=LATE)
 
     def __post_init__(self) -> None:
         for name, words in (("lr", "the learning rate"), ("noise", "the gradient noise"),
@@ -72,6 +77,9 @@ class Optimiser:
             require(self.clip > 0, f"clip must be above 0, not {self.clip:g}")
         object.__setattr__(self, "decay_form", str(self.decay_form))
         require(self.decay_form in FORMS, f"decay_form must be one of {', '.join(FORMS)}, not {self.decay_form!r}")
+        object.__setattr__(self, "skip_satisfied", flag("skip_satisfied", self.skip_satisfied))
+        require(not (self.skip_satisfied and self.noise),
+                "skip_satisfied=True is about gradients that are exactly zero, which they are not with gradient noise")
 
     def start(self, params: Tree) -> Tree:
         """The optimiser's state before the first step."""
@@ -91,6 +99,14 @@ class Optimiser:
 
         ``seen`` is what it :attr:`sees`.
         """
+        moved = self._moved(gradient, state, params, lr, step, **seen)
+        if not self.skip_satisfied:
+            return moved
+        satisfied = functools.reduce(jnp.logical_and, [jnp.all(leaf == 0) for leaf in jax.tree.leaves(gradient)])
+        return jax.tree.map(lambda old, new: jnp.where(satisfied, old, new), (params, state), moved)
+
+    def _moved(self, gradient: Tree, state: Tree, params: Tree, lr: Tree, step: Any, **seen: Any) -> tuple[Tree, Tree]:
+        """The same, whatever the gradient."""
         rates = self.layer_rates(params)
         if self.clip is not None:
             gradient = _clipped(gradient, rates, self.clip)

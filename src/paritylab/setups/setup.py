@@ -185,10 +185,8 @@ class Setup(Shown):
     def start(self) -> Setup:
         """A Setup with all that decides how params start, and nothing else; activation and inputs do not."""
         network = self.learner.network
-        if isinstance(network, networks.MLP):
-            network = replace(network, activation="relu", inputs="signs")
-        elif isinstance(network, networks.Neuron):
-            network = replace(network, activation="relu")
+        if isinstance(network, (networks.MLP, networks.Neuron)):
+            network = replace(network, activation="relu", **{"inputs": "signs"} if hasattr(network, "inputs") else {})
         return Setup(problems.Parity(self.problem.n, 0), Learner(network, self.learner.init))
 
     def params(self, key: Any) -> Any:
@@ -275,6 +273,7 @@ CLASSES: dict[str, type] = {
     "sum": problems.Sum,
     "table": problems.Table,
     "tasks": problems.Tasks,
+    "outputs": problems.Outputs,
     "uniform": laws.Uniform,
     "biased": laws.Biased,
     "mixture": laws.Mixture,

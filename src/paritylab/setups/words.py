@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 QUIET = {"consecutive": 1, "decay_form": "coupled", "schedule": "constant", "threshold": 1, "output_bias": True,
-         "eps": 1e-8, "bias": True, "inputs": "signs"}
+         "eps": 1e-8, "bias": True, "inputs": "signs",
+         "outputs": 1}
 """What goes without saying; so do fields that are zero, false or not given."""
 QUIET_OF = {"adam": {"b1": 0.9, "b2": 0.999}, "rmsprop": {"alpha": 0.99}}
 """The same for parts of one type."""
@@ -50,7 +51,7 @@ def composed_in_words(problem: Problem) -> str:
     >>> composed_in_words(Problem(30, "majority:5", "biased:0.3", stages=[Stage(100)]))
     'table of 5 of 30 bits, biased(p 0.3), 1 stage'
     """
-    from paritylab.setups.problems import Product, Sum, Table, Tasks, laws
+    from paritylab.setups.problems import Outputs, Product, Sum, Table, Tasks, laws
 
     target = problem.target
     if isinstance(target, Product):
@@ -59,6 +60,8 @@ def composed_in_words(problem: Problem) -> str:
         said = f"{'sign of a ' * target.sign}sum of {len(target.terms)} parities of {problem.n} bits"
     elif isinstance(target, Table):
         said = f"table of {len(target.places)} of {problem.n} bits"
+    elif isinstance(target, Outputs):
+        said = f"{len(target.supports)} parities of {problem.n} bits, one for each output"
     elif isinstance(target, Tasks):
         said = f"{problem.tasks} tasks on {problem.n} bits"
     else:

@@ -86,6 +86,15 @@ def refusal(setup: Setup) -> str | None:
         return "it has functions of yours"
     if getattr(setup.learner.network, "inputs", "signs") != "signs":
         return "its inputs are signs, not bits"
+    if setup.learner.optimiser.skip_satisfied:
+        return "it has no skip_satisfied"
+    if setup.learner.loss.spec.startswith("clipped-logistic"):
+        return f"it has no loss {setup.learner.loss.spec}"
+    if getattr(setup.learner.network, "outputs", 1) > 1:
+        return "its networks have one output"
+    target = getattr(setup.problem, "target", None)
+    if getattr(target, "controls", None) or getattr(target, "in_turn", False):
+        return "its tasks have one control bit each and are drawn by weight"
     if not setup.learner.optimiser.schedule.constant or any(stage.lr != 1 for stage in setup.problem.stages):
         return "it has no schedules"
     if json.loads(setup.to_json())["problem"].get("support") == "random":

@@ -1,5 +1,7 @@
 """Trained networks as ONNX models: an input ``x`` (rows, n), an output ``f`` (rows,), and the params as initializers.
 
+Where a network has several outputs, ``f`` is (rows, outputs).
+
 Written node by node with ``onnx`` alone, which needs neither PyTorch nor its exporter.
 """
 
@@ -52,12 +54,13 @@ def model(network: Any, params: Mapping[str, np.ndarray], n: int, about: Mapping
     """The checked model of a network with these params; ``about`` goes into its metadata, as texts."""
     graph = Nodes()
     last = _outputs(graph, network, params, n)
+    several = [network.outputs] if getattr(network, "outputs", 1) > 1 else []
     graph.nodes.append(helper.make_node("Identity", [last], ["f"]))
     made = helper.make_model(
         helper.make_graph(
             graph.nodes, type(network).__name__,
             [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["rows", n])],
-            [helper.make_tensor_value_info("f", TensorProto.FLOAT, ["rows"])],
+            [helper.make_tensor_value_info("f", TensorProto.FLOAT, ["rows", *several])],
             [numpy_helper.from_array(array, name) for name, array in graph.constants.items()],
         ),
         opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR, producer_name="paritylab",
@@ -74,7 +77,8 @@ def _outputs(graph: Nodes, network: Any, params: Mapping[str, np.ndarray], n: in
         value = "x" if network.inputs == "signs" else _bits(graph, "x")
         for i in range(len(network.widths)):
             value = _activated(graph, network.activation, _linear(graph, value, params, i))
-        return _column(graph, _linear(graph, value, params, len(network.widths)))
+        value = _linear(graph, value, params, len(network.widths))
+        return value if network.outputs > 1 else _column(graph, value)
     if isinstance(network, Neuron):
         return _activated(graph, network.activation, _column(graph, _linear(graph, "x", params, 0)))
     if isinstance(network, PolyNet):

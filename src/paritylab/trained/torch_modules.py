@@ -41,12 +41,13 @@ class ReadAtCls(nn.Module):
 
 
 def module(network: Any, params: Mapping[str, np.ndarray]) -> nn.Module:
-    """The module of a network with these params; its outputs are (rows,)."""
+    """The module of a network with these params; its outputs are (rows,), or (rows, outputs) where it has several."""
     if isinstance(network, MLP):
         layers: list[nn.Module] = [] if network.inputs == "signs" else [Bits()]
         for i in range(len(network.widths)):
             layers += [_layer(params, i), _activation(network.activation)]
-        return nn.Sequential(*layers, _layer(params, len(network.widths)), nn.Flatten(-2))
+        layers.append(_layer(params, len(network.widths)))
+        return nn.Sequential(*layers, *[nn.Flatten(-2)][: network.outputs == 1])
     if isinstance(network, Neuron):
         return nn.Sequential(_layer(params, 0), nn.Flatten(-2), _activation(network.activation))
     if isinstance(network, PolyNet):

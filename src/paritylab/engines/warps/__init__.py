@@ -19,6 +19,7 @@ from paritylab.engines.warps.pool import WarpsPool as WarpsPool
 from paritylab.engines.warps.tracer import WarpsTracer
 from paritylab.engines.work import Queue
 from paritylab.memory import Part
+from paritylab.setups.problems import Tasks
 from paritylab.setups.setup import Setup
 
 __all__ = ["WarpsEngine", "WarpsPool", "absence", "available", "label", "refusal"]
@@ -53,6 +54,16 @@ def refusal(setup: Setup) -> str | None:
     if why := lanes.refusal(setup):
         return why
     network, n = setup.learner.network, setup.problem.n
+    if getattr(network, "inputs", "signs") != "signs":
+        return "its inputs are signs, not bits"
+    if setup.learner.optimiser.skip_satisfied:
+        return "it has no skip_satisfied"
+    if setup.learner.loss.spec.startswith("clipped-logistic"):
+        return f"it has no loss {setup.learner.loss.spec}"
+    if getattr(network, "outputs", 1) > 1:
+        return "its networks have one output"
+    if isinstance(target := getattr(setup.problem, "target", None), Tasks) and (target.controls or target.in_turn):
+        return "its tasks have one control bit each and are drawn by weight"
     if n > MOST_INPUTS:
         return f"it has at most {MOST_INPUTS} inputs, not {n}"
     configuration = Configuration.of(setup.program)

@@ -131,6 +131,7 @@ def judged(subjects: Subjects, samples: int | None, default: int, seed: int, mos
     for mask in masks:
         if mask.tobytes() not in known:
             known[mask.tobytes()] = np.asarray(problem.labels(drawn, mask), np.float32)
+    require(all(labels.ndim == 1 for labels in known.values()), "measures are of networks with one output")
     return Judged(places, [known[mask.tobytes()] for mask in masks])
 
 
@@ -168,7 +169,7 @@ class Made(NamedTuple):
 @functools.lru_cache(maxsize=32)
 def _made(program: Setup) -> Made:
     network, n = program.learner.network, program.problem.n
-    shallow = type(network) is MLP and len(network.widths) == 1
+    shallow = type(network) is MLP and len(network.widths) == 1 and network.outputs == 1
     everywhere = traced_apart(jax.jit(_everywhere(network, n)), program) if shallow else None
     return Made((program,), traced_apart(jax.jit(lambda params, x: network.apply(params, x)), program), everywhere)
 

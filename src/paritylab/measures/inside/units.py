@@ -15,7 +15,7 @@ import numpy as np
 
 from paritylab.aliases import Floats
 from paritylab.engines.jax_engine import accurate_products
-from paritylab.errors import InvalidInput
+from paritylab.errors import InvalidInput, require
 from paritylab.functions.tracing import current, traced_apart
 from paritylab.measures.inside.outputs import UNITS, Judged, Places, blocks, outputs, split
 from paritylab.measures.inside.subjects import Subjects
@@ -99,6 +99,7 @@ def require_units(subjects: Subjects) -> None:
     if subjects.mlp is None:
         raise InvalidInput(f"units are those of a perceptron's last hidden layer, of pl.MLP; this network is a"
                            f" {type(subjects.setup.learner.network).__name__}")
+    require(subjects.mlp.outputs == 1, "measures are of networks with one output")
 
 
 def at(places: Places, which: np.ndarray) -> Floats:

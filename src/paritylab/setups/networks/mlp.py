@@ -23,7 +23,7 @@ class MLP:
     f(x) = u . sigma(W x + b) + c for one hidden layer. Params are a list of layers ``{"w": (fan_in, fan_out),
     "b": (fan_out,)}``; without ``output_bias`` the last layer has no ``b``, without ``bias`` no layer has. With
     ``inputs="bits"`` an input of +1 is read as 0 and one of -1 as 1, that is x as (1 - x) / 2; problems stay as they
-    are.
+    are. With several ``outputs``, for a target of as many, they are (count, outputs).
 
     >>> import jax.numpy as jnp
     >>> layers = [{"w": jnp.array([[2.0], [3.0]]), "b": jnp.zeros(1)}, {"w": jnp.ones((1, 1)), "b": jnp.zeros(1)}]
@@ -37,6 +37,7 @@ class MLP:
     output_bias: bool = True
     bias: bool = field(default=True, metadata={"late": True})
     inputs: str = field(default="signs", kw_only=True, metadata={"late": True})
+    outputs: int = field(default=1, kw_only=True, metadata={"late": True})
 
     def __post_init__(self) -> None:
         try:
@@ -47,6 +48,8 @@ class MLP:
                 f"width must be one or more whole numbers of at least 1, not {self.width!r}")
         for name in ("bias", "output_bias"):
             object.__setattr__(self, name, flag(name, getattr(self, name)))
+        object.__setattr__(self, "outputs", whole("outputs", self.outputs))
+        require(self.outputs >= 1, f"outputs must be at least 1, not {self.outputs}")
         require(self.inputs in INPUTS, f"inputs must be one of {', '.join(INPUTS)}, not {self.inputs!r}")
         object.__setattr__(self, "width", given[0] if len(given) == 1 else given)
         object.__setattr__(self, "activation", activation(self.activation))
@@ -61,7 +64,7 @@ class MLP:
         return x if self.inputs == "signs" else (1 - x) / 2
 
     def init(self, key: Any, n: int, init: Init) -> Any:
-        layers = init.layers(key, (n, *self.widths, 1))
+        layers = init.layers(key, (n, *self.widths, self.outputs))
         for layer in [] if self.output_bias else layers[-1:] if self.bias else layers:
             del layer["b"]
         return layers
@@ -72,6 +75,9 @@ class MLP:
         for layer in hidden:
             z = x @ layer["w"]
             x = activation(self.activation)(z + layer["b"] if self.bias else z)
+        if self.outputs > 1:
+            f = x @ output["w"]
+            return f + output["b"] if self.output_bias else f
         f = jnp.sum(x * output["w"][:, 0], axis=-1)  # a product with one column is faster as a sum
         return f + output["b"][0] if self.output_bias else f
 

@@ -8,6 +8,7 @@ from paritylab.setups.problems.parity import Parity as Parity
 from paritylab.setups.problems.polynomial import Polynomial as Polynomial
 from paritylab.setups.problems.problem import Problem as Problem
 from paritylab.setups.problems.stages import Stage as Stage
+from paritylab.setups.problems.targets import Outputs as Outputs
 from paritylab.setups.problems.targets import Product as Product
 from paritylab.setups.problems.targets import Sum as Sum
 from paritylab.setups.problems.targets import Table as Table

@@ -24,7 +24,8 @@ class Problem(AnyProblem):
         n: number of inputs.
         target: what is learned: a support (then it is a parity), a name on the first bits (``"majority:5"``,
             ``"staircase:4"``, ``"leap:1,3"``, ``"mod:3,6"``, ``"tribes:2,3"``, ``"address:2"``, ``"random:8"``),
-            ``pl.Sum``, ``pl.Table``, ``pl.Tasks``, or a function of your own from signs (count, n) to labels (count,).
+            ``pl.Sum``, ``pl.Table``, ``pl.Tasks``, ``pl.Outputs``, or a function of your own from signs (count, n) to
+            labels (count,) or (count, outputs).
         inputs: the law of inputs: ``"uniform"``, ``"biased:0.3"``, ``"mixture:0.2,biased:0.9"``, ``"active:10"``, one
             of ``pl.laws``, or a function ``(key, count, n) -> (count, n)`` of your own.
         noise: probability that a training label is flipped (its sign changes). Evaluation is always clean.
@@ -74,6 +75,8 @@ class Problem(AnyProblem):
                 "a finite sample is drawn once: its stages cannot change the noise of its labels")
         require(self.sample is None or not any(stage.batch for stage in stages),
                 "a finite sample is gone through in batches of one size")
+        require(self.even or getattr(self.target, "counted", None) is None,
+                "shares of a batch that count (counted=) need batches of one size: no short_last, no batch of a stage")
         own = laws.sampler_of(self.inputs) is not None
         if own:
             require(not isinstance(self.target, targets.Tasks), "tasks need a law of inputs of this package")
@@ -133,8 +136,7 @@ class Problem(AnyProblem):
         packed = made(self.inputs) if step is None or not self.stages else self._staged(made, step)
         if not self.tasks:
             return packed
-        task = jnp.searchsorted(jnp.asarray(self.target.cumulative), made.task, side="right")
-        return self.target.controlled(packed, task, self.n)
+        return self.target.controlled(packed, self.target.chosen(made.task), self.n)
 
     def draw_block(self, key: Any, block: Any, size: int) -> Any:
         if not self.packed or self.simple:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax.numpy as jnp
@@ -150,29 +150,40 @@ class Table(Target):
 
 @dataclass(frozen=True)
 class Tasks(Target):
-    """One parity of several, chosen by control bits: of inputs 0 to T-1 the one of the task is -1, the others are +1.
+    """One parity of several, chosen by control bits, the first inputs: those of the task are -1, the others are +1.
 
     Args:
-        supports: of each of the T tasks, among the inputs from T on.
+        supports: of each of the T tasks, among the inputs behind the control bits.
         weights: how often each is trained; equally often unless said.
         solved: the tasks that must be learned for a run to be solved; all unless said.
+        controls: the control bits that are -1 for each task, of inputs 0 to C-1, where C-1 is the largest of them; one
+            bit for each task, in order, unless said. A task that is composed of others may have the bits of them all.
+        in_turn: whether example e of a batch, or of a finite sample, is of task e mod T, in place of a task drawn by
+            weight.
 
     Tasks are evaluated in turn, each equally often.
 
     >>> Tasks([(2, 3), (3, 4)]).bits
     (0, 1, 2, 3, 4)
+    >>> Tasks([(2, 3), (4, 5), (2, 3, 4, 5)], controls=[(0,), (1,), (0, 1)]).control_bits
+    2
     """
 
     supports: Sequence[Sequence[int]]
     weights: Sequence[float] | None = None
     solved: Sequence[int] | None = None
+    controls: Any = field(default=None, metadata={"late": True})  # one or more positions for each task
+    in_turn: bool = field(default=False, kw_only=True, metadata={"late": True})
 
     def __post_init__(self) -> None:
         supports = tuple(positions("the support of a task", support) for support in self.supports)
         require(len(supports) >= 1, "there must be at least one task")
-        require(all(j >= len(supports) for support in supports for j in support),
-                f"the supports of {len(supports)} tasks lie behind their control bits, from {len(supports)} on")
         object.__setattr__(self, "supports", supports)
+        object.__setattr__(self, "controls", _controls(self.controls, len(supports)))
+        require(all(j >= self.control_bits for support in supports for j in support),
+                f"the supports of {len(supports)} tasks lie behind their control bits, from {self.control_bits} on")
+        object.__setattr__(self, "in_turn", flag("in_turn", self.in_turn))
+        require(self.weights is None or not self.in_turn, "tasks are drawn by their weights or come in turn, not both")
         if self.weights is not None:
             weights = tuple(real("a weight", w) for w in self.weights)
             require(len(weights) == len(supports) and min(weights) >= 0 and sum(weights) > 0,
@@ -184,7 +195,17 @@ class Tasks(Target):
 
     @property
     def bits(self) -> tuple[int, ...]:
-        return tuple(sorted({*range(len(self.supports)), *(j for support in self.supports for j in support)}))
+        return tuple(sorted({*range(self.control_bits), *(j for support in self.supports for j in support)}))
+
+    @property
+    def on(self) -> tuple[tuple[int, ...], ...]:
+        """The control bits that are -1 for each task."""
+        return tuple((t,) for t in range(len(self.supports))) if self.controls is None else self.controls
+
+    @property
+    def control_bits(self) -> int:
+        """How many there are."""
+        return 1 + max(j for each in self.on for j in each)
 
     @property
     def judged(self) -> tuple[int, ...]:
@@ -202,17 +223,91 @@ class Tasks(Target):
         """(T, words)"""
         return np.stack([bits.mask(support, n) for support in self.supports])
 
+    def control_masks(self, n: int) -> np.ndarray:
+        """(T, words): the control bits of each task."""
+        return np.stack([bits.mask(each, n) for each in self.on])
+
+    def chosen(self, words: Any) -> Any:
+        """The tasks that random words (count,), one for each example, choose."""
+        if self.in_turn:
+            return jnp.arange(len(words)) % len(self.supports)
+        return jnp.searchsorted(jnp.asarray(self.cumulative), words, side="right")
+
     def controlled(self, packed: Any, task: Any, n: int) -> Any:
         """Packed inputs with the control bits of these tasks (count,)."""
-        tasks = len(self.supports)
+        here = packed & ~bits.mask(range(self.control_bits), n)
+        if self.controls is not None:
+            return here | jnp.asarray(self.control_masks(n))[task]
         word = np.arange(bits.words(n), dtype=np.uint32)
         hot = jnp.where((task >> 5)[:, None] == word, (jnp.uint32(1) << (task & 31).astype(jnp.uint32))[:, None], 0)
-        return (packed & ~bits.mask(range(tasks), n)) | hot.astype(jnp.uint32)
+        return here | hot.astype(jnp.uint32)
 
     def values(self, packed: Any, n: int) -> Any:
-        controls = bits.unpack(packed, n)[..., : len(self.supports)]
-        task = jnp.argmin(controls, axis=-1)
+        """Those of the task that the control bits say, or of one with as many of them as can be."""
+        controls = bits.unpack(packed, n)[..., : self.control_bits]
+        if self.controls is None:
+            task = jnp.argmin(controls, axis=-1)
+        else:
+            patterns = bits.unpack(self.control_masks(n), n)[:, : self.control_bits]
+            task = jnp.argmax(controls @ patterns.T, axis=-1)
         return bits.parity(packed, jnp.asarray(self.masks(n))[task])
+
+
+def _controls(given: Any, tasks: int) -> tuple[tuple[int, ...], ...] | None:
+    """The control bits of each task; None where each has its own, in order."""
+    if given is None:
+        return None
+    try:
+        found = tuple(positions("the controls of a task", each) for each in given)
+    except TypeError:
+        raise InvalidInput(f"controls must be lists of positions, one for each task, not {given!r}") from None
+    require(len(found) == tasks, f"{tasks} tasks need as many lists of controls, not {len(found)}")
+    require(all(found), "the controls of a task must hold at least one position")
+    require(len(set(found)) == tasks, "different tasks must have different controls")
+    return None if found == tuple((t,) for t in range(tasks)) else found
+
+
+@dataclass(frozen=True)
+class Outputs(Target):
+    """Several parities of the same inputs at once, one for each output of the network: ``MLP(..., outputs=J)``.
+
+    Args:
+        supports: of each of the J parities.
+        counted: the share of the examples of a batch in which the loss of each output counts; all unless said.
+
+    An input is right where all outputs are, and its loss is their mean. Of output j the first ``counted[j]`` times
+    batch examples count, to the nearest whole number, half upwards; since a batch is drawn anew each step, or comes
+    from a sample that is shuffled for each pass, they are others each time. Terms that do not count are 0, and the mean
+    is still over all examples and outputs. Evaluation counts everything. Labels of one output have no axis for it.
+
+    >>> Outputs([(0, 1), (2, 3)], counted=(1, 0.1)).counts(64)
+    (64, 6)
+    """
+
+    supports: Sequence[Sequence[int]]
+    counted: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        supports = tuple(positions("the support of an output", support) for support in self.supports)
+        require(len(supports) >= 1, "there must be at least one output")
+        object.__setattr__(self, "supports", supports)
+        if self.counted is not None:
+            shares = tuple(real("a share of examples that count", share) for share in self.counted)
+            require(len(shares) == len(supports) and all(0 <= share <= 1 for share in shares) and max(shares) > 0,
+                    f"{len(supports)} outputs need as many shares counted, from 0 to 1 and not all 0, not {shares}")
+            object.__setattr__(self, "counted", None if min(shares) == 1 else shares)
+
+    @property
+    def bits(self) -> tuple[int, ...]:
+        return tuple(sorted({j for support in self.supports for j in support}))
+
+    def counts(self, batch: int) -> tuple[int, ...]:
+        """In how many examples of a batch each output counts."""
+        return tuple(int(share * batch + 0.5) for share in self.counted or (1.0,) * len(self.supports))
+
+    def values(self, packed: Any, n: int) -> Any:
+        found = [bits.parity(packed, bits.mask(support, n)) for support in self.supports]
+        return found[0] if len(found) == 1 else jnp.stack(found, axis=-1)
 
 
 def target(given: Any, places: Sequence[int] | None = None) -> Any:

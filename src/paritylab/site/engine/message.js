@@ -93,6 +93,7 @@ const message = (() => {
   const shape = (network) => {
     const family = among("network", network.type, FAMILIES);
     require((network.inputs ?? "signs") === "signs", `the browser's engine has no inputs as ${network.inputs}`);
+    require((network.outputs ?? 1) === 1, "the browser's engine has networks with one output");
     const widths = network.type === "mlp" ? [network.width].flat() : [network.type === "polynet" ? network.degree : 1];
     const bias = network.type !== "mlp" || (network.bias ?? true) ? (network.output_bias ?? true ? 1 : 2) : 0;
     return { family, widths, bias };
@@ -172,6 +173,7 @@ const message = (() => {
     w.words(p.laws.flatMap((law) => law.copies.flat(2)));
     w.whole(p.places.at(-2), p.places.at(-1));
     w.wholes(p.stages.flatMap((stage, i) => [stage.until, p.places[i], p.places[stage.slide ? i + 1 : i], stage.noise === null ? -1 : share(stage.noise), stage.batch || p.batch]));
+    require(!p.target.controls && !p.target.in_turn, "the browser's engine has tasks with one control bit each, drawn by weight");
     const { target } = p, tasks = target.type === "tasks" ? target.supports : [];
     w.whole(among("target", target.type, TARGETS));
     w.real(p.scale);
@@ -227,6 +229,7 @@ const message = (() => {
     const { problem, learner, protocol } = setup, o = learner.optimiser;
     require(o.schedule === "constant", `the browser's engine has no schedule ${o.schedule}`);
     require(!protocol.until_loss, "the browser's engine has no until_loss");
+    require(!o.skip_satisfied, "the browser's engine has no skip_satisfied");
     const { family, widths, bias } = shape(learner.network), w = new Writer(), told = problemOf(problem, protocol, learner.batch);
     const [act, actParams] = family === 2 ? [1, [1]] : activation(learner.network.activation), [kind, kindParams] = loss(learner.loss);
     const [by, byParams] = rule(o), decay = decays(o, by === 0 && !o.clip), rates = o.rates ?? [1];
