@@ -13,7 +13,7 @@ namespace paritylab {
 
 enum class Family { mlp, neuron, polynet };
 enum class Activation { clip, power, zigzag, triangle, polynomial, sinusoid, gelu };
-enum class Loss { hinge, square, logistic, correlation, l1 };
+enum class Loss { hinge, square, logistic, correlation, l1, clipped_logistic };
 enum class Rule { sgd, momentum, adam, rmsprop, sign };
 enum class Status : int32_t { solved, censored, diverged, training };
 
@@ -42,6 +42,7 @@ struct Config {
     std::vector<float> rule_params;  // momentum: mu, Nesterov's or not; adam: b1, b2, eps; rmsprop: alpha, eps, mu; sign: b1, b2
     float clip;            // the largest norm of a gradient; 0: any
     float decay_gradient;
+    bool skips_satisfied;  // a batch whose gradient is exactly 0 moves nothing
 
     // Data: parities of uniform inputs unless a problem says otherwise; fresh every step, or a sample drawn once.
     std::shared_ptr<const Problem> problem;
@@ -80,7 +81,7 @@ struct Config {
     int stride() const { return problem ? problem->stride : words(); }  // random numbers of an example
     int tasks() const { return problem ? problem->target.tasks : 0; }
     // Whether the sums of a batch move the weights as they are.
-    bool plain() const { return rule == Rule::sgd && clip == 0 && decay_gradient == 0; }
+    bool plain() const { return rule == Rule::sgd && clip == 0 && decay_gradient == 0 && !skips_satisfied; }
     bool decays() const { return decay_coupled != 0 || decay_plain != 0; }
 };
 

@@ -65,6 +65,7 @@ void Message::read(Reader& r) {
     c.clip = r.real();
     c.decay_gradient = r.real();
     c.bits = r.small();
+    c.skips_satisfied = r.small();
     if (r.whole() == 0) return;
     problem = read_problem(r);
     c.problem = &problem;

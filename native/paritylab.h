@@ -28,7 +28,8 @@ enum {
     PARITYLAB_SQUARE,
     PARITYLAB_LOGISTIC, /* scale */
     PARITYLAB_CORRELATION,
-    PARITYLAB_L1
+    PARITYLAB_L1,
+    PARITYLAB_CLIPPED_LOGISTIC /* the least and the most that it is */
 };
 enum {
     PARITYLAB_SGD,
@@ -110,6 +111,7 @@ typedef struct {
     int32_t short_last;               /* 1: each pass over the sample ends with a batch of what is left */
     float within;                     /* an output is right if it is so close to its label; -1: if it has its sign */
     int32_t bits;                     /* 1: inputs of +1 and -1 are read as 0 and 1 */
+    int32_t skips_satisfied;          /* 1: a batch whose gradient is exactly 0 moves nothing */
 } paritylab_config;
 
 /* Weights of one run: W layer after layer, each (inputs, units) row by row; b of all units; u and c of an MLP's head. */

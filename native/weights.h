@@ -41,9 +41,10 @@ public:
     // Moves the parameters by the rule, once the batch's gradient is complete.
     void step(const Step& step) {
         const vf scale = config_.clip > 0 ? clipping(config_, squared_norm()) : broadcast(1.0f);
+        const vi moves = config_.skips_satisfied ? moving() : vi{} == 0;
         with_rule(config_, step, [&](const auto& rule) {
-            const Move hidden(config_, rule, scale, step.lr, config_.rates[0]);
-            const Move head(config_, rule, scale, step.lr, config_.rates[1]);
+            const Move hidden(config_, rule, scale, step.lr, config_.rates[0], moves);
+            const Move head(config_, rule, scale, step.lr, config_.rates[1], moves);
             move(hidden, theta_.W, gradient_.W, first_.W, second_.W);
             if (config_.bias) move(hidden, theta_.b, gradient_.b, first_.b, second_.b);
             if (config_.family != Family::mlp) return;
@@ -107,6 +108,13 @@ private:
     static void move(const M& by, std::vector<vf>& theta, const std::vector<vf>& gradient, std::vector<vf>& first,
                      std::vector<vf>& second) {
         for (size_t i = 0; i < theta.size(); ++i) by(theta[i], gradient[i], first[i], second[i]);
+    }
+
+    // The slots whose gradient is not all 0.
+    vi moving() const {
+        vf partial[L::PARTIAL_SUMS]{};
+        for (const std::vector<vf>* all : {&gradient_.W, &gradient_.b, &gradient_.u}) partial[0] += not_zero(*all);
+        return (L::sum(partial) != 0.0f) | (config_.head_bias ? gradient_.c != 0.0f : vi{});
     }
 
     // Unit by unit, each over its inputs: an order that tiles and instruction sets do not change.

@@ -38,6 +38,9 @@ def lose(name, p, f, y):
         return (y - f) ** 2, 2 * (f - y)
     if name == "logistic":
         return p[0] * np.logaddexp(0, -y * f), -p[0] * y / (1 + np.exp(y * f))
+    if name == "clipped-logistic":
+        value = np.logaddexp(0, -y * f)
+        return np.clip(value, *p), np.where((value > p[0]) & (value < p[1]), -y / (1 + np.exp(y * f)), 0)
     if name == "correlation":
         return -y * f, -y
     return np.abs(y - f), np.sign(f - y)

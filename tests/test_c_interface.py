@@ -60,6 +60,7 @@ class Config(Structure):
         ("eval_size", c_int64), ("eval_fresh", c_int32), ("allowed_errors", c_int64), ("consecutive", c_int32),
         ("layout", c_int32), ("rule", c_int32), ("rule_params", Floats), ("clip", c_float), ("decay_gradient", c_float),
         ("problem", POINTER(Problem)), ("short_last", c_int32), ("within", c_float), ("bits", c_int32),
+        ("skips_satisfied", c_int32),
     ]
 
 
@@ -153,7 +154,7 @@ def config(cfg):
         schedule=floats(cfg["schedule"] and cfg["schedule"].factors), rule=RULES.index(cfg.get("rule", "sgd")),
         rule_params=floats(cfg.get("rule_params", [])), clip=cfg.get("clip", 0),
         decay_gradient=cfg.get("decay_gradient", 0), short_last=cfg.get("short_last", False),
-        within=cfg.get("within", -1.0), bits=cfg.get("bits", False),
+        within=cfg.get("within", -1.0), bits=cfg.get("bits", False), skips_satisfied=cfg.get("skips_satisfied", False),
         problem=ctypes.pointer(problem(cfg["problem"])) if cfg.get("problem") else None,
     )
 
@@ -358,7 +359,7 @@ def test_the_c_interface_names_the_instruction_sets(library):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        (dict(family=3), "family"), (dict(activation=-1), "activation"), (dict(loss=5), "loss"),
+        (dict(family=3), "family"), (dict(activation=-1), "activation"), (dict(loss=6), "loss"),
         (dict(layout=5), "layout"), (dict(layers=0), "layers"), (dict(inputs=0), "n: expected"),
         (dict(family=2, layout=1), "layout"), (dict(batch=2**20 + 1), "batch"), (dict(sample=2**62), "sample"),
         (dict(rates=Floats(None, 2)), "floats"), (dict(rates=floats([1.0])), "rates"),

@@ -40,7 +40,8 @@ ACTIVATIONS = [
     ("clip", [INF]), ("clip", [0.7]), ("power", [1]), ("power", [3]), ("zigzag", [2]), ("zigzag", [3]),
     ("triangle", [3]), ("polynomial", [0.1, -0.5, 0.3, 0.2]), ("sinusoid", [1.3, 2.0]), ("gelu", []),
 ]
-LOSSES = [("hinge", [0.8]), ("square", []), ("logistic", [1.5]), ("correlation", []), ("l1", [])]
+LOSSES = [("hinge", [0.8]), ("square", []), ("logistic", [1.5]), ("correlation", []), ("l1", []),
+          ("clipped-logistic", [0.4, 1.1])]
 
 # --- the kernel ----------------------------------------------------------------------------------------------------
 
@@ -305,8 +306,8 @@ def records(cfg, runs, max_steps, chunks=1, seconds=60.0):
         dict(n=20, width=40, below=[35], rates=[1.0] * 3, batch=70, rule="sign", rule_params=[0.9, 0.99], clip=0.5),
         dict(n=20, width=40, below=[35], rates=[1.0] * 3, rule="adam", rule_params=[0.9, 0.99, 1e-8], clip=0.5),
     ],
-    ids=["online", "single", "within", "deep of one", "deep", "tables", "tables of a whole sample", "sample", "polynet", "adam", "momentum", "rmsprop",
-         "sign", "deep adam"],
+    ids=["online", "single", "within", "deep of one", "deep", "tables", "tables of a whole sample", "sample", "polynet",
+         "adam", "momentum", "rmsprop", "sign", "deep adam"],
 )
 def test_records_do_not_depend_on_company(options):
     cfg = DEFAULTS | dict(eval_size=32, allowed_errors=5) | options
@@ -367,7 +368,8 @@ def test_divergence_is_seen(layout):
         dict(isa="mmx"), dict(layout="diagonal"), dict(eval_every=0), dict(consecutive=0),
         dict(family="polynet", layout="within"), dict(family="neuron", width=1, layout="deep"), dict(rates=[1.0]),
         dict(below=[3]), dict(below=[0], rates=[1.0] * 3), dict(below=[3], rates=[1.0] * 3, layout="within"),
-        dict(family="polynet", below=[3], rates=[1.0] * 3), dict(sample=-1), dict(activation_params=[1.0], layout="tables"),
+        dict(family="polynet", below=[3], rates=[1.0] * 3), dict(sample=-1),
+        dict(activation_params=[1.0], layout="tables"),
     ],
     ids=str,
 )

@@ -153,6 +153,11 @@ COMPOSED |= {
 }
 CASES |= COMPOSED
 CASES |= {
+    "clipped logistic": pl.Setup(PARITY, replace(MLP, loss="clipped-logistic:0.45", optimiser=pl.SGD(0.2))),
+    "satisfied batches": pl.Setup(PARITY, replace(MLP, batch=1, loss="hinge:0.1", optimiser=pl.SGD(
+        0.05, momentum=0.5, weight_decay=0.2, skip_satisfied=True))),
+    "satisfied batches, adamw": pl.Setup(PARITY, replace(MLP, batch=1, loss="hinge:0.1", optimiser=pl.AdamW(
+        0.01, 0.2, skip_satisfied=True))),
     "bits": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, inputs="bits"))),
     "deep, bits, logits": pl.Setup(PARITY, replace(MLP, network=pl.MLP((6, 5), inputs="bits"), loss="logistic",
                                                    init="unbiased logits torch",
@@ -167,11 +172,6 @@ CASES |= {
     ),
 }
 JAX_ONLY = {
-    "clipped logistic": pl.Setup(PARITY, replace(MLP, loss="clipped-logistic:0.45", optimiser=pl.SGD(0.2))),
-    "satisfied batches": pl.Setup(PARITY, replace(MLP, batch=1, loss="hinge:0.1", optimiser=pl.SGD(
-        0.05, momentum=0.5, weight_decay=0.2, skip_satisfied=True))),
-    "satisfied batches, adamw": pl.Setup(PARITY, replace(MLP, batch=1, loss="hinge:0.1", optimiser=pl.AdamW(
-        0.01, 0.2, skip_satisfied=True))),
     "outputs": pl.Setup(pl.Problem(9, pl.Outputs([(0, 1), (3, 4, 5), (2,)]), noise=0.1, scale=2.0),
                         replace(MLP, network=pl.MLP((6, 5), outputs=3), loss="square", batch=7)),
     "outputs, some counted": pl.Setup(pl.Problem(9, pl.Outputs([(0, 1), (3, 4)], counted=(0.3, 1)), sample=11),
@@ -245,11 +245,11 @@ def update_history(setup: pl.Setup):
     return run(start(setup))
 
 
-SHORT_ON_JAX = ("satisfied batches", "outputs, some counted")
+SHORT_ON_JAX = ("outputs, some counted",)
 SHORT = ("mlp relu", "neuron zigzag:3", "polynet hinge", "two words", "label noise", "finite sample", "gradient noise",
          "weight decay", "frozen first layer", "schedule", "deep", "adam", "momentum", "deep, adamw", "problem: sum",
          "problem: two tasks", "problem: staged", "problem: mixture", "problem: short last of a table",
-         "bits", "bits, large batch, wide", "whole sample, adamw")
+         "bits", "bits, large batch, wide", "clipped logistic", "satisfied batches", "whole sample, adamw")
 
 
 @pytest.mark.parametrize("name", long_but([*CASES, *JAX_ONLY], *SHORT, *SHORT_ON_JAX))

@@ -23,7 +23,7 @@ Case = tuple[Config, list[dict[str, Any]], np.ndarray]
 
 FAMILIES = ("mlp", "neuron", "polynet")  # these five in the order of native/paritylab.h
 KINDS = ("clip", "power", "zigzag", "triangle", "polynomial", "sinusoid", "gelu")
-LOSS_KINDS = ("hinge", "square", "logistic", "correlation", "l1")
+LOSS_KINDS = ("hinge", "square", "logistic", "correlation", "l1", "clipped-logistic")
 RULES = ("sgd", "momentum", "adam", "rmsprop", "sign")
 LAYOUTS = ("lanes", "within", "deep", "tables", "auto")
 SHALLOW = LAYOUTS[:-1]
@@ -118,6 +118,7 @@ def _options() -> list[Case]:
             _case(9, 20, **shape, tau=0.3),
             _case(9, 20, **shape, flip=2**30),
             _case(9, 20, **shape, bias=False),
+            _case(9, 20, **shape, loss_params=[0.05], skips_satisfied=True, decay_plain=0.01),
             _case(9, 20, **shape, decay_coupled=0.3, decay_plain=0.01, rates=(0.5, 2.0)),
             _case(9, 20, **shape, decay_plain=0.01, rates=(1.0, 0.0)),
             _case(9, 20, **shape, schedule=factors(20)),
@@ -234,7 +235,8 @@ def _parts(case: Case) -> list[bytes]:
         _real(cfg.get("within", -1.0)),
         _whole(cfg["consecutive"], LAYOUTS.index(cfg["layout"]), RULES.index(cfg.get("rule", "sgd"))),
         _many(cfg.get("rule_params", []), "<f4"), _real(cfg.get("clip", 0), cfg.get("decay_gradient", 0)),
-        _whole(cfg.get("bits", False)), _whole(problem is not None), *(_problem(problem) if problem else []), _whole(len(runs)),
+        _whole(cfg.get("bits", False), cfg.get("skips_satisfied", False)),
+        _whole(problem is not None), *(_problem(problem) if problem else []), _whole(len(runs)),
     ]
     for run, steps in zip(runs, max_steps, strict=True):
         parts.append(_whole(*run["key"], run["flip"], steps) + _real(run["lr"], run["tau"]) + _raw(run["mask"], "<u4"))

@@ -44,8 +44,6 @@ def refusal(setup: Setup) -> str | None:
         return f"it has no loss {setup.learner.loss.spec}"
     if type(optimiser) not in RULES:
         return f"it has no {type(optimiser).__name__}"
-    if optimiser.skip_satisfied:
-        return "it has no skip_satisfied"
     if setup.protocol.until_loss is not None:
         return "it has no until_loss"
     return _too_large(setup)

@@ -67,8 +67,6 @@ def refusal(setup: Setup) -> str | None:
     if n > MOST_INPUTS:
         return f"it has at most {MOST_INPUTS} inputs, not {n}"
     configuration = Configuration.of(setup.program)
-    if configuration.bits:
-        return "its inputs are signs, not bits"
     if configuration.head_bias != configuration.bias:
         return "its MLPs have biases in all layers or in none"
     if in_passes(configuration):

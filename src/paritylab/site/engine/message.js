@@ -249,7 +249,7 @@ const message = (() => {
     w.whole(protocol.consecutive, 4, by);
     w.floats(byParams);
     w.real(o.clip ?? 0, decay.coupled);
-    w.whole(0);  // inputs are signs
+    w.whole(0, 0);  // inputs are signs, and all batches move the weights
     w.whole(told.told ? 1 : 0);
     if (told.told) putProblem(w, told.told);
     const law = start(learner.init), sizes = [problem.n, ...widths, ...(family === 0 ? [1] : [])];
