@@ -32,11 +32,7 @@ STOCK_BYTES = 2**26  # initial params waiting in the kernel's stock
 
 def refusal(setup: Setup) -> str | None:
     """Why the kernel cannot train this Setup, or None if it can."""
-    network, target = setup.learner.network, getattr(setup.problem, "target", None)
-    if isinstance(network, MLP) and network.inputs != "signs":
-        return "its inputs are signs, not bits"
-    if setup.learner.loss.spec.startswith("clipped-logistic"):
-        return f"it has no loss {setup.learner.loss.spec}"
+    target = getattr(setup.problem, "target", None)
     if isinstance(target, Tasks) and (target.controls or target.in_turn):
         return "its tasks have one control bit each and are drawn by weight"
     return unknown(setup)
@@ -57,8 +53,6 @@ def unknown(setup: Setup) -> str | None:
         return f"it has no loss {setup.learner.loss.spec}"
     if type(optimiser) not in RULES:
         return f"it has no {type(optimiser).__name__}"
-    if optimiser.skip_satisfied:
-        return "it has no skip_satisfied"
     if setup.protocol.until_loss is not None:
         return "it has no until_loss"
     return _too_large(setup)

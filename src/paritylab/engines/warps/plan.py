@@ -196,7 +196,7 @@ def _constants(program: Setup, configuration: Configuration, trace: Trace | None
         "SHORT_LAST": configuration.short_last,
         "ACTIVATION": activation.upper(),
         "numbers": numbers,
-        "READS_BITS": getattr(program.learner.network, "inputs", "signs") == "bits",
+        "READS_BITS": configuration.bits,
         "LOSS": configuration.loss.upper().replace("-", "_"),
         "LOSS_NUMBER": float((*configuration.loss_params, 0.0)[0]),
         "LOSS_MOST": float((*configuration.loss_params, 0.0, 0.0)[1]),
