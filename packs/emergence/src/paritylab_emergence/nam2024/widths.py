@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 import scipy.optimize  # pyright: ignore[reportMissingTypeStubs]
-from scipy import stats
 
 from paritylab import Adam, Learner, Protocol, Setup, plots
 from paritylab.aliases import Floats
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, between, claim, size
 from paritylab.claims.intervals import Estimate, jackknife, mean, median, together
+from paritylab.claims.published import fisher
 from paritylab.engines.curves import Curves
 from paritylab.theory import skills as theory
 from paritylab_emergence.nam2024.common import Row, network, problem, strengths
@@ -173,8 +173,7 @@ class WidthTable5(Trial):
         found: list[Check] = []
         for task, level in enumerate(LEVELS):
             counts = [(int(np.sum(each[:, task] >= level)), len(each)) for each in (ends, theirs)]
-            table = [[count, total - count] for count, total in counts]
-            found.append(self.share(float(stats.fisher_exact(table).pvalue), level=level, k=task + 1))  # pyright: ignore[reportAttributeAccessIssue]
+            found.append(self.share(fisher(*counts), level=level, k=task + 1))
         return found
 
     def quick_checks(self, ends: Floats) -> list[Check]:

@@ -8,7 +8,6 @@ from typing import Any
 
 import jax
 import numpy as np
-from scipy import stats
 
 from paritylab import MLP, SGD, Learner, Parity, Protocol, Setup, curves, engines, rng
 from paritylab.aliases import Arrays, Floats
@@ -191,13 +190,3 @@ def at(values: Floats, times: Floats, every: int = 1) -> Floats:
     found = np.array(values[np.arange(len(values)), np.minimum(place, values.shape[1] - 1)], float)
     found[~known] = np.nan
     return found
-
-
-def fisher(count: int, total: int, published: int = PUBLISHED, of: int = PUBLISHED) -> float:
-    """The two-sided p of Fisher's exact test of two counts, here 5 of 5 published runs.
-
-    >>> round(fisher(39, 100), 3), round(fisher(38, 100), 3)
-    (0.011, 0.009)
-    """
-    table = [[count, total - count], [published, of - published]]
-    return float(stats.fisher_exact(table).pvalue)  # pyright: ignore[reportAttributeAccessIssue]

@@ -39,7 +39,7 @@ def six() -> Units:
     """Proposition 2, with a minus where its first formula prints a doubled sign.
 
     >>> six()(cube(3)).tolist()
-    [10.0, -1.0, -1.0, 10.0, -1.0, 10.0, 7.0, -1.0]
+    [10.0, -1.0, -1.0, 7.0, -1.0, 10.0, 7.0, -1.0]
     """
     rows = np.array([(-1, -1, 10, -9, -1), (-1, -1, 1, -2, 10), (1, 1, 1, -2, 10),
                      (1, -1, -10, -9, -1), (-1, 1, -1, -2, 10), (1, -1, -1, -2, 10)], float)

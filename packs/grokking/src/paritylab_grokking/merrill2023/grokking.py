@@ -9,7 +9,8 @@ from paritylab import plots
 from paritylab.aliases import Arrays
 from paritylab.claims import Findings, at_least, at_most, claim
 from paritylab.claims.intervals import median, proportion
-from paritylab_grokking.merrill2023.common import PUBLISHED, Traces, Watched, at, fisher, known
+from paritylab.claims.published import fisher
+from paritylab_grokking.merrill2023.common import PUBLISHED, Traces, Watched, at, known
 
 
 @claim(
@@ -35,8 +36,8 @@ class Grokking(Watched):
         accuracy = at(traces.test, t_mem)
         with np.errstate(invalid="ignore"):
             ratio = t_gen / t_mem
-        checks = [self.generalise(fisher(general, len(traces))), self.chance(*median(accuracy)),
-                  self.later(*median(ratio))]
+        checks = [self.generalise(fisher((general, len(traces)), (PUBLISHED, PUBLISHED))),
+                  self.chance(*median(accuracy)), self.later(*median(ratio))]
         share, (low, high) = proportion(general, len(traces))
         numbers = {"share that generalises": share, "lower end": low, "upper end": high,
                    "lower end of 5 of 5": proportion(PUBLISHED, PUBLISHED)[1][0],

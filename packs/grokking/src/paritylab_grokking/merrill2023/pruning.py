@@ -47,7 +47,7 @@ def fewest(params: Any, x: Floats, y: Floats) -> Sizes:
     >>> xor = [{"w": w, "b": b}, {"w": np.array([[1.0], [1.0], [-1.0]])}]
     >>> x = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
     >>> fewest(xor, x, x.prod(axis=1))
-    Sizes(accuracy=2, predictions=3)
+    Sizes(accuracy=3, predictions=3)
     """
     order = by_norm(params)
     parts = hidden(params, x)[:, order] * params[1]["w"][order, 0]

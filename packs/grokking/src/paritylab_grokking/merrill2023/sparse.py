@@ -12,7 +12,8 @@ from paritylab import plots
 from paritylab.aliases import Arrays, Floats
 from paritylab.claims import Findings, at_least, at_most, between, claim, size
 from paritylab.claims.intervals import Estimate, largest, median, proportion, together
-from paritylab_grokking.merrill2023.common import PRUNED, PUBLISHED, Traces, Watched, at, first, fisher, known
+from paritylab.claims.published import fisher
+from paritylab_grokking.merrill2023.common import PRUNED, PUBLISHED, Traces, Watched, at, first, known
 
 FEW = 100
 MANY = 13
@@ -94,7 +95,7 @@ class SixOrEight(Watched):
         if self.size == "quick":
             checks = [self.small(float(sizes.max()))]
         else:
-            checks = [self.share(fisher(claimed, runs)), self.most(*lead(counts, runs)),
+            checks = [self.share(fisher((claimed, runs), (PUBLISHED, PUBLISHED))), self.most(*lead(counts, runs)),
                       self.always(*proportion(runs - claimed, runs)), self.never(*proportion(counts.get(4, 0), runs))]
         numbers: dict[str, float | None] = {}
         for name, (count, total) in {"6 or 8": (claimed, runs), "4": (counts.get(4, 0), runs),
@@ -115,7 +116,7 @@ def lead(counts: Mapping[int, int], runs: int) -> Estimate:
 
     >>> value, (low, high) = lead({6: 60, 5: 30, 4: 10}, 100)
     >>> round(value, 2), round(low, 2), round(high, 2)
-    (0.3, 0.03, 0.56)
+    (0.3, 0.04, 0.53)
     """
     sizes = sorted({*counts, *CLAIMED, 4})
     shares = {each: proportion_at(counts.get(each, 0), runs, together(len(sizes))) for each in sizes}
