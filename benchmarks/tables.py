@@ -89,7 +89,7 @@ def main() -> None:
     options = parser.parse_args()
     native = kernel()
     assert native is not None, "the native engine is not installed"
-    hertz = max(native.fma_peak(0.02, 1) for _ in range(50)) / 32  # in a moment in which others leave the core alone
+    hertz = max(native.fma_peak(0.001, 1) for _ in range(1000)) / 32  # in a moment in which others leave the core alone
     report: dict[str, Any] = {"cases": {}, "sweep": {}}
 
     def show(name: str, given: pl.Setup) -> dict[str, float]:

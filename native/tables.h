@@ -7,7 +7,7 @@
 // with ReLU relu(z) = active z. The order of every sum is the same on all instruction sets.
 //
 // What binds on Zen 4, of a sample and 16 units: forward a load of 64 bytes a group (1 cycle), backward a load and a store
-// (2 cycles). With four groups of 8 inputs that is 12 cycles; 18 are reached, of which 4 are the head's.
+// (2 cycles). That is 15 cycles for five groups; a whole step takes 27 (benchmarks/tables.py).
 #pragma once
 
 #include <algorithm>
