@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -15,6 +16,7 @@ from paritylab.claims import papers
 ROOT = Path(paritylab.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 MOST_LINES = 400
+PACKS = Path(__file__).parents[1] / "packs"
 
 
 def trees(*words: str) -> Iterator[tuple[Path, ast.Module]]:
@@ -56,14 +58,25 @@ def test_modules_are_short(path):
 
 
 def test_nothing_outside_a_paper_names_it():
-    """Neither imports nor names nor strings; docstrings may cite. ``paritylab`` itself has two old public names."""
+    """``paritylab`` itself has two old public names."""
     own = [paper for paper in papers().values() if paper.place.package.startswith("paritylab.")]
     names = [f"papers.{paper.id}" if paper.own else paper.id for paper in own]  # a name of ours may be a word
     assert len(names) == 5
-    wrong = []
+    assert [each for path, each in named(names) if path.parts[0] != "papers" and path != Path("__init__.py")] == []
+
+
+def test_nothing_here_names_a_paper_of_a_pack():
+    files = sorted(PACKS.glob("*/pyproject.toml"))
+    assert files
+    packs = [tomllib.loads(path.read_text(encoding="utf-8")) for path in files]
+    places = [pack["project"]["entry-points"]["paritylab.papers"] for pack in packs]
+    names = [name for each in places for name in each] + [next(iter(each.values())).split(".")[0] for each in places]
+    assert [each for _, each in named(names)] == []
+
+
+def named(names: list[str]) -> Iterator[tuple[Path, str]]:
+    """Where these names are imported or said, in code or strings; docstrings may cite."""
     for path, tree in trees(*names):
-        if path.parts[0] == "papers" or path == Path("__init__.py"):
-            continue
         texts = {node.body[0].value for node in ast.walk(tree)
                  if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and node.body
                  and isinstance(node.body[0], ast.Expr)}
@@ -71,6 +84,6 @@ def test_nothing_outside_a_paper_names_it():
             said = [node.value] if isinstance(node, ast.Constant) and node not in texts else []
             said += [node.module] if isinstance(node, ast.ImportFrom) else []
             said += [getattr(node, name, None) for name in ("id", "attr", "name")]
-            wrong += [f"{path}:{getattr(node, 'lineno', 0)} {name}" for name in names
-                      if any(isinstance(text, str) and name in text for text in said)]
-    assert wrong == []
+            for name in names:
+                if any(isinstance(text, str) and name in text for text in said):
+                    yield path, f"{path}:{getattr(node, 'lineno', 0)} {name}"

@@ -59,7 +59,7 @@ def test_installing_it_is_all_it_takes(installed, tmp_path):
     listed = json.loads(in_it(installed, "claims", "--json").stdout)["claims"]
     assert {row["id"] for row in listed} == IDS | set(registry())
     shown = in_it(installed, "claims", "show", "me2025.width").stdout
-    assert "me2025/width.py:12 (Width)" in shown
+    assert "me2025/width.py:13 (Width)" in shown
     assert "reproduced by the first reading (quick, shipped" in shown
     done = in_it(installed, "reproduce", "me2025.*", "--quick", "--json", "--out", "out", cwd=tmp_path)
     verdicts = {row["claim"]: row["verdict"] for row in json.loads(done.stdout)["claims"]}
@@ -91,6 +91,17 @@ def test_it_is_on_the_site(installed, tmp_path):
     assert "median t_c at the smallest width / at the largest: &gt;= 1.5" in page
     assert "source/me2025/width.html" in page
     assert "me2025.html" in (tmp_path / "out" / "site" / "index.html").read_text()
+    told = (tmp_path / "out" / "site" / "docs" / "reference" / "reproduction.html").read_text()
+    assert '<a href="../../me2025.html#me2025.width">' in told
+
+
+@pytest.mark.long
+def test_its_own_tests_pass_where_it_is_installed(installed, tmp_path):
+    tests = shutil.copytree(EXAMPLE / "tests", tmp_path / "tests")
+    done = subprocess.run([installed, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests], capture_output=True,
+                          text=True, timeout=240, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "4 passed" in done.stdout
 
 
 def test_a_folder_need_not_be_installed(capsys, tmp_path, monkeypatch):
@@ -128,9 +139,9 @@ BAD = {
     "a duplicate id": ("guessing.py", '"me2025.guessing"', '"me2025.width"', "declares me2025.width a second time"),
     "another paper's id": ("width.py", '"me2025.width"', '"barak2022.fig3"', "barak2022.fig3 must begin me2025."),
     "a missing field": ("width.py", 'where="Figure 1",', "", "the claim me2025.width has no where"),
-    "an unknown field": ("width.py", "where=", "place=", "unknown field of a claim in width.py, line 12"),
+    "an unknown field": ("width.py", "where=", "place=", "unknown field of a claim in width.py, line 13"),
     "a field that is not text": ("width.py", '"Figure 1"', "FIGURE", "write the arguments of @claim as text in quotes"),
-    "an unknown kind": ("width.py", '"empirical"', '"guess"', "unknown kind of claim in width.py, line 12 'guess'"),
+    "an unknown kind": ("width.py", '"empirical"', '"guess"', "unknown kind of claim in width.py, line 13 'guess'"),
     "no Python": ("width.py", "class Width", "klass Width", "width.py cannot be read: invalid syntax"),
     "a paper without a title": ("paper.toml", "title", "name", "paper.toml: title is missing, or not text"),
     "a paper.toml that is none": ("paper.toml", '= "Me"', "=", "paper.toml cannot be read"),

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import paritylab as pl
-from paritylab import engines
+from paritylab import engines, rng
+from paritylab.engines.gradient import make_step
 from paritylab.errors import InvalidInput
 
 
@@ -84,6 +85,22 @@ def test_outputs_by_their_supports_are_those_of_a_function_of_ones_own():
     assert both[0].task_accuracy.shape == (3, 3, 2)
     assert (both[0].accuracy <= both[0].task_accuracy.min(axis=2)).all()
     np.testing.assert_allclose(both[0].task_loss.mean(axis=2), both[0].loss, rtol=1e-6)
+
+
+def test_accuracies_of_outputs_on_the_training_sample_are_those_of_its_examples():
+    problem = pl.Problem(6, pl.Outputs([(0, 1), (2, 3)]), sample=200)
+    setup = pl.Setup(problem, pl.Learner(pl.MLP(20, outputs=2), optimiser=pl.SGD(0.1)), pl.Protocol(eval_size=64))
+    found = pl.curves(setup, [0, 60], runs=range(2), train=True, weights=True)
+    assert found.train_task_accuracy.shape == (2, 2, 2)
+    for run in range(2):
+        key = rng.run_keys(np.array([0]), np.array([run]))[0]
+        drawn, y = make_step(setup.program)[1](key, np.uint32(problem.flip), problem.mask)
+        for point in range(2):
+            params = jax.tree.map(lambda leaf, at=(run, point): jnp.asarray(leaf[at]), found.weights)
+            right = np.asarray(setup.learner.network.apply(params, problem.signs(drawn)) * y > 0)
+            np.testing.assert_allclose(found.train_task_accuracy[run, point], right.mean(axis=0), atol=1e-12)
+            np.testing.assert_allclose(found.train_accuracy[run, point], right.all(axis=1).mean(), atol=1e-12)
+    assert pl.curves(setup, [0]).train_task_accuracy is None
 
 
 def test_an_output_that_counts_less_is_learned_later():

@@ -1,48 +1,155 @@
-"""nam2024: the solvable model against brute force, and the rules against data whose verdict is known."""
+"""nam2024: rules against data whose verdict is known, shipped tables, the decoder."""
 
+import csv
+from pathlib import Path
+
+import jax
 import numpy as np
 import pytest
-from paritylab_emergence.nam2024 import model
-from scipy import optimize
+from paritylab_emergence.nam2024 import decoder, samples, times, widths
+
+from paritylab.engines.curves import Curves
+from paritylab.theory import skills as theory
 
 
-def test_the_sigmoid_solves_its_equation_of_motion():
-    """dR/dt = 2 eta P B^2 R (S - R) for half the squared error, with eta = P = B = 1."""
-    steps, target, start = 200_000, 1.0, 0.01
-    strength, h = start, 10 / steps
-    for _ in range(steps):
-        strength += h * 2 * strength * (target - strength)
-    assert model.sigmoid(2 * target * 10, start) == pytest.approx(strength, rel=1e-4)
-    assert model.missing(3.0, start) == pytest.approx((1 - model.sigmoid(3.0, start)) ** 2)
+def test_the_shipped_predictions_are_the_models():
+    with (Path(times.__file__).parent / "data" / "predictions.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        skills, skill = int(row["skills"]), int(row["skill"])
+        frequency = theory.frequencies(0.6, skills)[skill - 1]
+        assert frequency == pytest.approx(float(row["frequency"]), abs=5e-6)
+        assert times.half_times(skills)[skill - 1] == pytest.approx(float(row["steps_50_percent"]), abs=0.5)
+        for level in (5, 50, 95):  # the steps are rounded
+            step = float(row[f"steps_{level}_percent"])
+            assert times.predicted(np.array([step]), frequency) == pytest.approx(level / 100, abs=0.0025)
+        assert theory.with_data(float(row["examples_50_percent"]) * frequency) == pytest.approx(0.5, abs=1e-3)
+    assert pytest.approx(1 + np.log(19) / np.log(1 / times.START - 1), abs=5e-4) == times.MODEL_RATIO
 
 
-@pytest.mark.parametrize("a", [0.6, 0.9])
-def test_laws_are_the_sums_limits(a):
-    """With many skills the ratio of loss and law goes to 1 along each resource."""
-    def off(end):
-        ratios = [model.loss_after(end, a, 10**6) / (model.time_prefactor(a) * end ** (-a / (a + 1))),
-                  model.loss_with_data(end, a, 10**6) / (model.data_prefactor(a) * end ** (-a / (a + 1))),
-                  model.loss_with_skills(round(end**0.5), a, 10**6) / (model.skills_prefactor(a) * end ** (-a / 2))]
-        return np.abs(np.array(ratios) - 1)
-
-    assert off(1e4).max() < 0.02
+def curves(steps, strength):
+    """Curves with these strengths, (runs, points, tasks)."""
+    other = np.zeros(strength.shape[:2])
+    return Curves(np.asarray(steps), other, other, task_skill=strength)
 
 
-def test_data_loss_is_the_chance_that_a_skill_is_unseen():
-    """Sampled 4,000 times: false alarm once in 10^5."""
-    p, generator = model.frequencies(0.6, 50), np.random.default_rng(0)
-    losses = p @ (generator.multinomial(30, p, 4000) == 0).T / 2
-    assert model.loss_with_data(30, 0.6, 50) == pytest.approx(losses.mean(), abs=4.5 * losses.std() / 4000**0.5)
+def sigmoids(trial, constants, slower=1.0):
+    """Strengths of runs that follow the model with these constants; above a half they are so many times slower."""
+    steps = np.arange(0, trial.steps + 1, trial.every)
+    tasks = getattr(trial, "tasks", 1)
+    half = times.half_times(tasks)
+
+    def run(constant):
+        middle = half * constant / 22
+        late = np.where(steps[:, None] > middle, middle + (steps[:, None] - middle) / slower, steps[:, None])
+        return np.stack([times.predicted(late[:, task], p, constant)
+                         for task, p in enumerate(theory.frequencies(0.6, tasks))], axis=1)
+
+    return curves(steps, np.stack([run(constant) for constant in constants]))
 
 
-def test_the_best_split_is_the_best_of_all():
-    p = model.frequencies(0.6, 300)
-    losses = [12.5 * (p[:n] @ model.missing(10 * p[:n] * 2000 / n, 0.002) + p[n:].sum()) for n in range(1, 251)]
-    held, loss = model.best_split(2000, 0.6, skills=300, most=250)
-    assert (held, loss) == (int(np.argmin(losses)) + 1, pytest.approx(min(losses)))
+@pytest.mark.parametrize(("constants", "result"), [((22, 22.5, 21.5), "holds"), ((40, 41, 42), "contradicted"),
+                                                    ((17, 19, 21), "undecided")])
+def test_time_calibration_finds_the_constant(constants, result):
+    trial = times.TimeCalibration("full")
+    (fit, end) = trial.judge(sigmoids(trial, constants)).checks
+    assert fit.value == pytest.approx(np.mean(constants), abs=0.3)
+    assert (fit.result, end.passed) == (result, True)
 
 
-def test_half_time_is_where_the_sigmoid_is_a_half():
-    rate, target, square, start, frequency = 0.02, 5.0, 1 / 22, 0.01**2 / 18, 0.1955
-    found = optimize.brentq(lambda t: model.sigmoid(4 * rate * target * square * frequency * t, start) - 0.5, 1, 1e5)
-    assert model.half_time(frequency, rate, target, square, start) == pytest.approx(found)
+def test_five_skills_hold_where_networks_follow_the_model_and_not_where_they_lag():
+    trial = times.TimeEmergence("full")
+    constants = 22 + np.random.default_rng(0).normal(0, 0.3, 40)
+    assert all(check.result == "holds" for check in trial.judge(sigmoids(trial, constants)).checks)
+    slow = {check.name: check.result for check in trial.judge(sigmoids(trial, 1.3 * constants)).checks}
+    assert slow["step of half strength / the model's, skill 1"] == "contradicted"
+    assert slow["exponent of these steps in the rank"] == "holds"
+    assert trial.draw(sigmoids(trial, constants)) is not None
+
+
+def test_a_late_tail_is_told_from_the_models():
+    trial = times.SlowTail("full")
+    constants = 22 + np.random.default_rng(0).normal(0, 0.3, 40)
+    late, same = (trial.judge(sigmoids(trial, constants, slower)).checks for slower in (1.3, 0.99))
+    assert [check.result for check in late] == ["holds"] * 4
+    assert [check.result for check in same] == ["undecided"] * 4
+
+
+def finals(strength):
+    """Curves of runs with these strengths in the end, (runs, tasks)."""
+    return curves([1], np.asarray(strength, float)[:, None, :])
+
+
+def test_samples_are_judged_by_where_the_mean_is_a_half():
+    trial = samples.DataCalibration("full")
+    got = [finals(np.full((3, 1), strength)) for strength in np.where(
+        np.array(trial.examples) < 300, 0.0, theory.with_data(trial.examples))]
+    assert [check.result for check in trial.judge(got).checks] == ["holds"] * 4
+    assert trial.judge(got).checks[0].value == pytest.approx(600)
+
+
+def test_samples_of_several_tasks_scale_with_their_frequency():
+    trial = samples.DataEmergence("full")
+    got = [finals(np.tile(np.clip((count * trial.frequencies - 300) / 600, 0, 1), (3, 1))) for count in trial.examples]
+    found = {check.name: check for check in trial.judge(got).checks}
+    assert all(check.result == "holds" for check in found.values())
+    assert found["exponent of these D in the rank"].value == pytest.approx(1.6, abs=0.02)
+
+
+def test_passes_end_where_examples_can_no_longer_be_numbered():
+    trial = samples.DataEmergence("full")
+    setup, steps = trial.setup(35_000)
+    assert setup.learner.batch == 2058
+    assert steps * 2058 < 2**31 <= (steps + 1) * 2058
+    assert trial.setup(7000)[1] == round(100_000 * 7000 / 2333)
+
+
+def test_width_calibration_takes_the_better_variant():
+    trial = widths.WidthCalibration("full")
+    got = {name: [finals(np.full((3, 1), float(theory.with_units(width, enough)))) for width in trial.widths]
+           for name, enough in (("A", 4.5), ("B", 9.0))}
+    found = trial.judge(got)
+    assert found.checks[0].value == pytest.approx(4.5, abs=1e-3)
+    assert found.numbers["N_c, variant B (text)"] == pytest.approx(9.0, abs=1e-3)
+
+
+def test_table_5_is_read_with_its_misprint_and_agrees_with_itself():
+    theirs = widths.published()
+    assert theirs.shape == (10, 5)
+    assert theirs[0, 1] == 0.45
+    trial = widths.WidthTable5("full")
+    checks = trial.checks(theirs)
+    assert [check.value for check in checks] == [1.0] * 5
+    assert [check.result for check in trial.checks(np.zeros((200, 5)))][:3] == ["contradicted"] * 3
+
+
+def test_the_decoder_is_causal_and_reads_bits_at_their_place():
+    """In plain NumPy, example by example; what a position puts out does not change with later inputs."""
+    d, heads, n = 8, 2, 5
+    params = jax.tree.map(np.asarray, decoder.make(jax.random.key(0), n, d))
+    x = np.random.default_rng(0).choice([-1.0, 1.0], (3, n)).astype(np.float32)
+    expected = [by_hand(params, example, d, heads) for example in x]
+    assert np.asarray(decoder.forward(params, x, heads)) == pytest.approx(expected, abs=1e-5)
+
+
+def by_hand(params, x, d, heads):
+    def dense(name, z):
+        return z @ params[name]["w"] + params[name]["b"]
+
+    def normed(z):
+        return (z - z.mean()) / np.sqrt(z.var() + 1e-5)
+
+    n = len(x)
+    z = [np.maximum(0, dense("embed", np.concatenate([[x[i] > 0, x[i] < 0], np.eye(n)[i]]))) for i in range(n)]
+    parts = [np.split(dense("queries, keys, values", normed(each)), 3) for each in z]
+    out = []
+    for i in range(n):
+        mixed = []
+        for h in range(heads):
+            own = slice(h * d // heads, (h + 1) * d // heads)
+            logits = np.array([parts[i][0][own] @ parts[j][1][own] for j in range(i + 1)]) / np.sqrt(d / heads)
+            weights = np.exp(logits) / np.exp(logits).sum()
+            mixed.append(sum(weight * parts[j][2][own] for j, weight in enumerate(weights)))
+        y = z[i] + dense("out", np.concatenate(mixed))
+        out.append(normed(y + dense("down", np.maximum(0, dense("up", normed(y))))))
+    return dense("read", np.concatenate(out))[0]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from paritylab.claims.intervals import Estimate, proportion, smallest
+from paritylab.claims.intervals import LEVEL, Estimate, proportion, smallest
 
 if TYPE_CHECKING:
     import polars
@@ -38,15 +38,16 @@ def fisher(ours: Count, theirs: Count, alternative: Literal["two-sided", "less",
     return float(stats.fisher_exact(rows, alternative=alternative).pvalue)  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def tail(values: ArrayLike, published: float) -> Estimate:
+def tail(values: ArrayLike, published: float, level: float = LEVEL) -> Estimate:
     """The share of values up to a published number, or of those from it on, whichever is smaller, with its interval.
 
     The number lies between two quantiles, those of q and of 1 - q, where this is at least q. The larger share is above
-    a half, so the smaller one alone decides, and its interval holds with 95 %.
+    a half, so the smaller one alone decides, and its interval holds with 95 % (unless said).
 
     >>> value, (low, high) = tail(np.arange(200), 1)
     >>> value, round(low, 4), round(high, 3)
     (0.01, 0.0012, 0.036)
     """
     ours = np.asarray(values, float)
-    return smallest([proportion(int(np.sum(side)), ours.size) for side in (ours <= published, ours >= published)])
+    sides = ours <= published, ours >= published
+    return smallest([proportion(int(np.sum(side)), ours.size, level) for side in sides])

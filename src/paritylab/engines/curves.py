@@ -26,7 +26,8 @@ from paritylab.progress import Bar
 from paritylab.setups.losses import LossLike
 from paritylab.setups.setup import Setup
 
-SERIES = ("accuracy", "loss", "train_accuracy", "train_loss", "task_accuracy", "task_loss", "task_skill")
+SERIES = ("accuracy", "loss", "train_accuracy", "train_loss", "task_accuracy", "task_loss", "task_skill",
+          "train_task_accuracy")
 MOST_BYTES = 4 * 10**9
 """The most memory the weights of all runs and points may take."""
 SHOWN = 7
@@ -46,8 +47,9 @@ class Curves:
     by name. ``task_skill``, (runs, points, tasks) with one task where there is one target, says how much of each is
     learned: the covariance of the output with the label's sign over the task's inputs, over the size of labels. It is
     0 for an output that knows nothing of the label and 1 for the label itself, and None where the engine does not
-    record it; ``jax`` does. All are NaN from the point on at which a run has a param that is not finite. From the
-    ``checkpoint`` (None unless asked for) runs can go on after the last point.
+    record it; ``jax`` does. ``train_task_accuracy``, (runs, points, outputs), is the accuracy of each output on the
+    training sample (None unless asked for, of several outputs). All are NaN from the point on at which a run has a
+    param that is not finite. From the ``checkpoint`` (None unless asked for) runs can go on after the last point.
     """
 
     steps: np.ndarray
@@ -59,6 +61,7 @@ class Curves:
     task_accuracy: np.ndarray | None = None
     task_loss: np.ndarray | None = None
     task_skill: np.ndarray | None = None
+    train_task_accuracy: np.ndarray | None = None
     metrics: Mapping[str, np.ndarray] | None = None
     checkpoint: Checkpoint | None = None
 

@@ -116,7 +116,7 @@ class Evaluation:
 
     def _fitted(self, slots: Any) -> Any:
         """Whether the loss of each slot on its training sample is below the one that is asked for."""
-        _, losses = self.train_totals(slots)
+        _, losses, _ = self.train_totals(slots)
         return losses / self._program.problem.examples < self._program.protocol.until_loss
 
     def totals(self, slots: Any) -> tuple[Any, Any]:
@@ -135,15 +135,19 @@ class Evaluation:
 
         return self._totals(slots, self._size, of_block)
 
-    def train_totals(self, slots: Any) -> tuple[Any, Any]:
-        """Errors and summed loss of each slot over its finite training sample, with the labels it trains on."""
+    def train_totals(self, slots: Any) -> tuple[Any, Any, Any]:
+        """Errors and summed loss of each slot over its finite training sample, with the labels it trains on.
+
+        Where there are several outputs, also the errors of each: (slots, outputs).
+        """
         size = self._program.problem.examples
 
-        def errors(slot: Any, block: Any) -> tuple[Any, Any]:
+        def errors(slot: Any, block: Any) -> tuple[Any, Any, Any]:
             index = block * BLOCK + jnp.arange(BLOCK)
             drawn, y = (part[jnp.minimum(index, size - 1)] for part in slot.sample)
             score, inside = self._score(slot, drawn, y), index < size
-            return jnp.sum(inside & ~score.all_right), jnp.sum(jnp.where(inside, score.mean_losses, 0.0))
+            apart = None if score.right.ndim == 1 else jnp.sum(inside[:, None] & ~score.right, axis=0)
+            return jnp.sum(inside & ~score.all_right), jnp.sum(jnp.where(inside, score.mean_losses, 0.0)), apart
 
         return self._totals(slots, size, errors)
 

@@ -178,7 +178,7 @@ class _Kept:
         """The series of all slots at a point."""
         found: dict[str, np.ndarray] = {}
         for prefix, size in self._sizes.items():
-            errors, losses = (np.asarray(part, np.float64) for part in totals[prefix])
+            errors, losses = (np.asarray(part, np.float64) for part in totals[prefix][:2])
             if self._tasks and not prefix:
                 errors, losses = errors.sum(axis=1), losses.sum(axis=1)
             found |= {f"{prefix}accuracy": (size - errors) / size, f"{prefix}loss": losses / size}
@@ -187,6 +187,9 @@ class _Kept:
             found["task_accuracy"] = (sizes - np.asarray(parts.errors, np.float64)) / sizes
             if parts.losses is not None:
                 found["task_loss"] = np.asarray(parts.losses, np.float64) / sizes
+        if "train_" in totals and (apart := totals["train_"][2]) is not None:
+            size = self._sizes["train_"]
+            found["train_task_accuracy"] = (size - np.asarray(apart, np.float64)) / size
         f, signs, products = (np.asarray(part, np.float64) / sizes for part in parts[2:])
         return found | {"task_skill": (products - f * signs) / self._scale}
 

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 QUIET = {"consecutive": 1, "decay_form": "coupled", "schedule": "constant", "threshold": 1, "output_bias": True,
-         "eps": 1e-8, "bias": True, "inputs": "signs",
-         "outputs": 1}
+         "eps": 1e-8, "bias": True, "skip_satisfied": False}
 """What goes without saying; so do fields that are zero, false or not given."""
-QUIET_OF = {"adam": {"b1": 0.9, "b2": 0.999}, "rmsprop": {"alpha": 0.99}}
+QUIET_OF = {"adam": {"b1": 0.9, "b2": 0.999}, "rmsprop": {"alpha": 0.99},
+            "mlp": {"inputs": "signs", "outputs": 1}}
 """The same for parts of one type."""
 LONGEST = 40
 """Characters of a text that is shown in full; tables and data can have millions. Names of functions always are."""

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from paritylab import palette
+from paritylab.claims import findings
 from paritylab.claims.library import papers
+from paritylab.claims.pages import markdown
 from paritylab.site import content, documents, formulas, notebooks, pages, reference
 from paritylab.site.content import Card
 from paritylab.storage.files import write_atomically
@@ -124,7 +126,12 @@ def _sources(site: Site, cards: list[Card]) -> None:
 def _documents(site: Site, cards: list[Card]) -> None:
     claims = {card.id: card.href for card in cards}
     order = list(documents.PARTS.values())
-    found = sorted([*documents.documents(claims), *notebooks.pages(claims)], key=lambda each: order.index(each.part))
+    written = {"reference/reproduction": markdown([card.claim for card in cards]),
+               "explanation/findings": findings.markdown("../data/findings")}
+    found = sorted([*documents.documents(claims, written), *notebooks.pages(claims)],
+                   key=lambda each: order.index(each.part))
+    figures = [each.figure for each in findings.findings() if each.figure]
+    site.files |= {f"docs/data/findings/{path.name}": path.read_bytes() for path in figures}
     for document in found:
         site.page(f"docs/{document.name}.html", "document", document.title, document=document, documents=found)
         for image in document.images:

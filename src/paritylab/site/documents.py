@@ -46,13 +46,17 @@ def directory() -> Path:
     return checkout if (checkout.parent / "pyproject.toml").is_file() else _PACKAGE / "docs"
 
 
-def documents(claims: Mapping[str, str]) -> list[Document]:
-    """All pages; ``claims`` says for each claim's id which page of the site shows it."""
-    root = directory()
+def documents(claims: Mapping[str, str], written: Mapping[str, str] | None = None) -> list[Document]:
+    """All pages; ``claims`` says for each claim's id which page of the site shows it.
+
+    ``written`` are texts that take the place of those in ``docs/``: pages on claims, of all papers that are here.
+    """
+    root, told = directory(), written or {}
     names = [path.relative_to(root).with_suffix("").as_posix() for path in root.rglob("*.md")]
     folders = list(PARTS)
     order = sorted(names, key=lambda name: (folders.index(_folder(name)), name))
-    return [made(name, (root / f"{name}.md").read_text(encoding="utf-8"), claims) for name in order if name != API]
+    return [made(name, told.get(name) or (root / f"{name}.md").read_text(encoding="utf-8"), claims)
+            for name in order if name != API]
 
 
 def _folder(name: str) -> str:

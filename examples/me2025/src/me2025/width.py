@@ -7,6 +7,7 @@ import numpy as np
 from paritylab import MLP, SGD, Learner, Parity, Protocol, Result, Setup, plots
 from paritylab.claims import Findings, Lab, Trial, at_least, claim, size
 from paritylab.claims.intervals import estimate
+from paritylab.claims.published import table
 
 
 @claim(
@@ -37,6 +38,7 @@ class Width(Trial):
                 for width, result in zip(self.widths, got, strict=True)
                 for run, t_c in zip(result.records.run, result.records.t_c, strict=True)]
         numbers = {f"median t_c at width {width}": value for width, value in zip(self.widths, medians, strict=True)}
+        numbers |= {f"published, n = 20: median t_c at width {width}": published(width) for width in self.widths}
         slowest, fastest = (np.where(records.t_c > 0, records.t_c, np.inf)
                             for records in (got[0].records, got[-1].records))
         ratio = estimate(lambda a, b: np.median(a) / np.median(b), slowest, fastest, rng=self.rng(0))
@@ -45,3 +47,13 @@ class Width(Trial):
     def draw(self, got: list[Result]) -> plots.Figure:
         return plots.survival_plot({f"width {width}": result.records
                                     for width, result in zip(self.widths, got, strict=True)})
+
+
+def published(width: int) -> float:
+    """The median that the paper prints, of ``data/medians.csv``.
+
+    >>> published(10) / published(100)
+    3.0
+    """
+    rows = table(__file__, "medians")
+    return float(rows.filter(rows["width"] == width)["median"].item())

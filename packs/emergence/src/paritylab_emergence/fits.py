@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -69,7 +69,7 @@ def exponent(x: ArrayLike, y: ArrayLike) -> Exponent:
     xs, ys = np.asarray(x, float), np.asarray(y, float)
     if len(np.unique(xs)) < 2:
         return Exponent(math.nan, math.nan, 0)
-    fit = stats.linregress(np.log(xs), np.log(ys))
+    fit: Any = stats.linregress(np.log(xs), np.log(ys))
     return Exponent(float(fit.slope), float(fit.stderr), len(xs) - 2)
 
 
@@ -93,7 +93,7 @@ def censored_exponent(x: ArrayLike, y: ArrayLike, beyond: ArrayLike, horizon: fl
         above = stats.norm.logsf(math.log(horizon), level + slope * (hidden - centre), width)
         return -float(seen.sum() + above.sum())
 
-    start = stats.linregress(at - centre, log_y)
+    start: Any = stats.linregress(at - centre, log_y)
     found = optimize.minimize(unlikely, [start.intercept, start.slope, 0.0], method="BFGS")
     covariance = np.linalg.inv(_curvature(unlikely, found.x))
     return Exponent(float(found.x[1]), math.sqrt(float(covariance[1, 1])), len(at) - 3)

@@ -180,8 +180,9 @@ class Tasks(Target):
         require(len(supports) >= 1, "there must be at least one task")
         object.__setattr__(self, "supports", supports)
         object.__setattr__(self, "controls", _controls(self.controls, len(supports)))
-        require(all(j >= self.control_bits for support in supports for j in support),
-                f"the supports of {len(supports)} tasks lie behind their control bits, from {self.control_bits} on")
+        first = self.control_bits
+        require(all(j >= first for support in supports for j in support),
+                f"the supports of {len(supports)} tasks lie behind their control bits, from {first} on")
         object.__setattr__(self, "in_turn", flag("in_turn", self.in_turn))
         require(self.weights is None or not self.in_turn, "tasks are drawn by their weights or come in turn, not both")
         if self.weights is not None:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from paritylab import Problem, Protocol, Setup, Tasks, multitask
 from paritylab.aliases import Floats
+from paritylab.claims.published import table
 from paritylab.engines.curves import Curves
+from paritylab.theory import skills
 from paritylab_emergence.fits import Exponent
 from paritylab_emergence.logits import BIT, two_logits
-from paritylab_emergence.published import table
 
 JUDGED = 1000
 """Fresh inputs of each subtask at a check."""
 Row = dict[str, Any]
 
 
+@functools.lru_cache(maxsize=512)
 def zipf(
     subtasks: int, task_bits: int, k: int, alpha: float, width: int, batch: int, seed: int, sample: int | None = None
 ) -> Setup:
@@ -56,14 +59,14 @@ def published(law: str) -> dict[float, Exponent]:
     >>> published("N")[0.1]
     Exponent(value=0.2286, error=0.0096, freedom=inf)
     """
-    rows = table("michaud2023", "exponents").rows(named=True)
+    rows = table(__file__, "exponents").rows(named=True)
     return {row["alpha"]: Exponent(row["exponent"], row["standard_error"]) for row in rows if row["law"] == law}
 
 
-def theory(law: str, alpha: Any) -> Any:
+def theory(law: str, alpha: float) -> float:
     """The exponent that the quantization model predicts.
 
     >>> theory("N", 0.4), round(theory("S", 0.4), 3), round(theory("n", 0.4), 3)
     (0.4, 0.286, 0.714)
     """
-    return alpha if law == "N" else 1 / (alpha + 1) if law == "n" else alpha / (alpha + 1)
+    return skills.exponents(alpha)["NSDn".index(law)]

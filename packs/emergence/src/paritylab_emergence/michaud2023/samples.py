@@ -17,6 +17,7 @@ from paritylab_emergence.michaud2023.figures import exponents
 from paritylab_emergence.michaud2023.scaling import ALPHAS, Sweep
 
 SIZES = np.geomspace(1e4, 5e6, 25).round().astype(int).tolist()
+MORE = [3000, 5000, 8000, 13_000, 22_000, 36_000, 60_000, 100_000]
 BELOW = 0.95
 """A fit begins with the first sample whose loss is below so many bits."""
 LEARNED = 0.1
@@ -27,15 +28,15 @@ FEWER = """Of the 15 published alphas the eight with a count of subtasks are tri
 class Fixed(Sweep):
     """Networks on a fixed sample, in reshuffled passes, with the losses of all subtasks along the way."""
 
-    alphas = size(quick=[0.2, 0.8], full=ALPHAS)
-    samples = size(quick=[3000, 10_000, 30_000, 100_000], full=SIZES, label="D")
-    subtasks = size(quick=60, full=500)
-    task_bits = size(quick=30, full=100, label="task bits")
-    k = size(quick=2, full=3)
-    width = size(quick=100, full=500)
-    batch = size(quick=2000, full=20_000, label="largest batch")
-    steps = size(quick=2000, full=100_000)
-    every = size(quick=50, full=500, label="steps from check to check")
+    alphas = size(quick=[0.2, 0.8], standard=[0.2, 0.4, 0.6, 0.8], full=ALPHAS)
+    samples = size(quick=[3000, 10_000, 30_000, 100_000], standard=MORE, full=SIZES, label="D")
+    subtasks = size(quick=60, standard=60, full=500)
+    task_bits = size(quick=30, standard=30, full=100, label="task bits")
+    k = size(quick=2, standard=2, full=3)
+    width = size(quick=100, standard=100, full=500)
+    batch = size(quick=2000, standard=2000, full=20_000, label="largest batch")
+    steps = size(quick=2000, standard=2000, full=100_000)
+    every = size(quick=50, standard=50, full=500, label="steps from check to check")
 
     def setups(self, alpha: float) -> list[Setup]:
         return [zipf(self.subtasks, self.task_bits, self.k, alpha, self.width, min(sample, self.batch), seed=0,
@@ -47,11 +48,14 @@ class Fixed(Sweep):
 
     def rows(self, got: list[list[Curves]]) -> list[Row]:
         """The smallest mean loss of each run, and the subtasks whose own loss was ever small."""
-        return [{"alpha": alpha, "D": sample, "loss in bits": float(np.min(mean_bits(setup, curves))),
-                 "at step": int(curves.steps[np.argmin(mean_bits(setup, curves))]),
-                 "subtasks learned": int(np.sum(subtask_bits(curves).min(axis=0) < LEARNED / BIT))}
-                for alpha, each in zip(self.alphas, got, strict=True)
-                for sample, setup, curves in zip(self.samples, self.setups(alpha), each, strict=True)]
+        found: list[Row] = []
+        for alpha, each in zip(self.alphas, got, strict=True):
+            for sample, setup, curves in zip(self.samples, self.setups(alpha), each, strict=True):
+                loss = mean_bits(setup, curves)
+                learned = subtask_bits(curves).min(axis=0) < LEARNED / BIT
+                found.append({"alpha": alpha, "D": sample, "loss in bits": float(loss.min()),
+                              "at step": int(curves.steps[loss.argmin()]), "subtasks learned": int(learned.sum())})
+        return found
 
     def note(self) -> str:
         return f"{FEWER} {super().note()}" if self.size == "full" else super().note()
@@ -80,7 +84,8 @@ class AlphaD(Fixed):
     falls = between("alpha_D, alpha = {alpha}", 0.15, 0.7, only=("quick", "standard"))
 
     def judge(self, got: list[list[Curves]]) -> Findings:
-        rows, found = self.rows(got), self._exponents(got)
+        rows = self.rows(got)
+        found = self._exponents(rows)
         checks: list[Check] = []
         if self.size == "full":
             sides = [(self.above, (0.1, 0.2, 0.3)), (self.below, (0.6, 0.7, 0.8))]
@@ -93,11 +98,11 @@ class AlphaD(Fixed):
             checks = [self.falls(*each.estimate, alpha=alpha) for alpha, each in found.items()]
         return Findings(checks, rows, {f"alpha_D at {alpha}": each.value for alpha, each in found.items()}, self.note())
 
-    def _exponents(self, got: list[list[Curves]]) -> dict[float, Exponent]:
-        return {alpha: _from_first(of(self.rows(got), alpha)) for alpha in self.alphas}
+    def _exponents(self, rows: list[Row]) -> dict[float, Exponent]:
+        return {alpha: _from_first(of(rows, alpha)) for alpha in self.alphas}
 
     def draw(self, got: list[list[Curves]]) -> plots.Figure:
-        return exponents("D", self._exponents(got), self.size != "full")
+        return exponents("D", self._exponents(self.rows(got)), self.size != "full")
 
 
 def _from_first(rows: Sequence[Row]) -> Exponent:
@@ -133,7 +138,8 @@ class LearnedCount(Fixed):
                   only=("quick", "standard"))
 
     def judge(self, got: list[list[Curves]]) -> Findings:
-        rows, found = self.rows(got), self._exponents(got)
+        rows = self.rows(got)
+        found = self._exponents(rows)
         checks: list[Check] = []
         for alpha, each in found.items():
             if self.size == "full":
@@ -147,12 +153,12 @@ class LearnedCount(Fixed):
         numbers = {f"exponent at {alpha}": each.value for alpha, each in found.items()}
         return Findings(checks, rows, numbers, self.note())
 
-    def _exponents(self, got: list[list[Curves]]) -> dict[float, Exponent]:
+    def _exponents(self, rows: list[Row]) -> dict[float, Exponent]:
         found: dict[float, Exponent] = {}
         for alpha in self.alphas:
-            some = [row for row in of(self.rows(got), alpha) if row["subtasks learned"]]
+            some = [row for row in of(rows, alpha) if row["subtasks learned"]]
             found[alpha] = exponent([row["D"] for row in some], [row["subtasks learned"] for row in some])
         return found
 
     def draw(self, got: list[list[Curves]]) -> plots.Figure:
-        return exponents("n", self._exponents(got), self.size != "full")
+        return exponents("n", self._exponents(self.rows(got)), self.size != "full")

@@ -40,12 +40,12 @@ class AlphaN(Sweep):
     """Least squares of the log of the final loss on the log of the number of parameters."""
 
     alphas = size(quick=[0.2, 0.8], full=ALPHAS)
-    widths = size(quick=[8, 16, 32, 64], full=WIDTHS)
-    subtasks = size(quick=60, full=500)
-    task_bits = size(quick=40, full=100, label="task bits")
-    batch = size(quick=1000, full=20_000)
-    steps = size(quick=4000, full=100_000)
-    seeds = size(quick=2, full=3)
+    widths = size(quick=[8, 16, 32, 64], standard=[8, 16, 32, 64], full=WIDTHS)
+    subtasks = size(quick=60, standard=60, full=500)
+    task_bits = size(quick=40, standard=40, full=100, label="task bits")
+    batch = size(quick=1000, standard=1000, full=20_000)
+    steps = size(quick=4000, standard=4000, full=100_000)
+    seeds = size(quick=2, standard=3, full=3)
 
     agree = at_least("alphas of eight whose exponent is within 2.576 joint standard errors of the published", 7,
                      exact=True, only=("full",))
@@ -64,7 +64,8 @@ class AlphaN(Sweep):
                 for alpha in self.alphas]
 
     def judge(self, got: list[list[Curves]]) -> Findings:
-        rows, found = self._rows(got), self._exponents(got)
+        rows = self._rows(got)
+        found = self._exponents(rows)
         if self.size == "full":
             theirs = published("N")
             checks: list[Check] = [self.agree(sum(each.agrees(theirs[alpha]) for alpha, each in found.items()))]
@@ -85,16 +86,16 @@ class AlphaN(Sweep):
         """Weights and biases of a network with two logits."""
         return (self.subtasks + self.task_bits + 3) * width + 2
 
-    def _exponents(self, got: list[list[Curves]]) -> dict[float, Exponent]:
+    def _exponents(self, rows: list[Row]) -> dict[float, Exponent]:
         found: dict[float, Exponent] = {}
         for alpha in self.alphas:
-            rows = [row for row in self._rows(got) if row["alpha"] == alpha]
-            fit = exponent([row["parameters"] for row in rows], [row["loss in bits"] for row in rows])
+            here = [row for row in rows if row["alpha"] == alpha]
+            fit = exponent([row["parameters"] for row in here], [row["loss in bits"] for row in here])
             found[alpha] = fit._replace(value=-fit.value)
         return found
 
     def draw(self, got: list[list[Curves]]) -> plots.Figure:
-        return exponents("N", self._exponents(got), self.size != "full")
+        return exponents("N", self._exponents(self._rows(got)), self.size != "full")
 
 
 @claim(
@@ -110,13 +111,13 @@ class AlphaS(Sweep):
     """Least squares of log mean loss on log step; the error is the spread of seeds, pooled over alpha."""
 
     alphas = size(quick=[0.2, 0.6], full=ALPHAS)
-    subtasks = size(quick=100, full=500)
-    task_bits = size(quick=40, full=100, label="task bits")
-    width = size(quick=100, full=300)
-    batch = size(quick=2000, full=20_000)
-    steps = size(quick=4000, full=14_500)
-    first = size(quick=100, full=500, label="first step, and steps from check to check")
-    seeds = size(quick=2, full=8)
+    subtasks = size(quick=100, standard=100, full=500)
+    task_bits = size(quick=40, standard=40, full=100, label="task bits")
+    width = size(quick=100, standard=100, full=300)
+    batch = size(quick=2000, standard=2000, full=20_000)
+    steps = size(quick=4000, standard=4000, full=14_500)
+    first = size(quick=100, standard=100, full=500, label="steps from check to check")
+    seeds = size(quick=2, standard=4, full=8)
 
     agree = at_least("alphas of eight whose exponent is within 2.576 joint standard errors of the published", 7,
                      exact=True, only=("full",))

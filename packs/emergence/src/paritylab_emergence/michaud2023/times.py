@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -10,11 +11,11 @@ from scipy import stats
 from paritylab import Setup, plots
 from paritylab.aliases import Floats
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, between, claim, size
+from paritylab.claims.published import table
 from paritylab.engines.curves import Curves
 from paritylab.plots import Series
 from paritylab_emergence.fits import Exponent, censored_exponent, exponent
 from paritylab_emergence.michaud2023.common import JUDGED, Row, frequencies, mean_bits, subtask_bits, theory, zipf
-from paritylab_emergence.published import table
 
 ALPHA = 0.4
 LEARNED = 0.1
@@ -27,12 +28,12 @@ published one is of 1e6 inputs."""
 class Long(Trial):
     """Runs at alpha = 0.4, each with subtasks of its own; their losses every hundred steps."""
 
-    subtasks = size(quick=40, full=500)
-    task_bits = size(quick=40, full=100, label="task bits")
-    width = size(quick=100, full=500)
-    batch = size(quick=2000, full=20_000)
-    steps = size(quick=8000, full=200_000)
-    runs = size(quick=2, full=5)
+    subtasks = size(quick=40, standard=40, full=500)
+    task_bits = size(quick=40, standard=40, full=100, label="task bits")
+    width = size(quick=100, standard=100, full=500)
+    batch = size(quick=2000, standard=2000, full=20_000)
+    steps = size(quick=8000, standard=16_000, full=200_000)
+    runs = size(quick=2, standard=5, full=5)
 
     every = 100
 
@@ -83,8 +84,8 @@ class SubtaskTimes(Long):
                                self.flatter(pooled.value, pooled.interval(0.99))]
         for run in range(self.runs):
             steps = [row["step"] for row in rows if row["run"] == run]
-            rank = stats.spearmanr(np.arange(len(steps)), steps).statistic if len(steps) > 2 else None
-            checks += [self.learned(len(steps), run=run), self.order(rank, run=run)]
+            rank: Any = stats.spearmanr(np.arange(len(steps)), steps) if len(steps) > 2 else None
+            checks += [self.learned(len(steps), run=run), self.order(rank and float(rank.statistic), run=run)]
         return Findings(checks, rows, numbers)
 
     def _censored(self, got: list[Curves]) -> Exponent:
@@ -111,13 +112,13 @@ def published_slope() -> Exponent:
     >>> round(published_slope().value, 3), round(published_slope().error, 3)
     (-0.806, 0.044)
     """
-    points = table("michaud2023", "subtasks")
+    points = table(__file__, "subtasks")
     return exponent(points["frequency"].to_numpy(), points["steps"].to_numpy())
 
 
 def plotted(rows: list[Row], smaller: bool) -> plots.Figure:
     """Steps against frequencies, beside the published, each with its fitted power."""
-    points = table("michaud2023", "subtasks")
+    points = table(__file__, "subtasks")
     name = "here, smaller problem" if smaller else "here"
     drawn = {name: ([row["frequency"] for row in rows], [row["step"] for row in rows]),
              "published": (points["frequency"].to_list(), points["steps"].to_list())}
@@ -192,7 +193,8 @@ class StepExponent(Long):
         series = {f"run {run + 1}": Series(curves.steps[1:], mean_bits(setup, curves)[1:])
                   for run, (setup, curves) in enumerate(zip(self.setups, got, strict=True))}
         steps = np.array([400.0, 8900.0])
-        start = float(np.mean([np.interp(400, each.x, each.y) for each in series.values()]))
+        start = float(np.mean([np.interp(400, curves.steps, mean_bits(setup, curves))
+                               for setup, curves in zip(self.setups, got, strict=True)]))
         laws = {f"$\\mathrm{{steps}}^{{-{power:.2f}}}$, {name}": (steps, start * (steps / 400) ** -power)
                 for name, power in (("published", self.printed), ("theory", theory("S", ALPHA)))}
         return plots.scaling_plot(series, "steps", "mean loss in bits", laws)

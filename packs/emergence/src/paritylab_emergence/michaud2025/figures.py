@@ -12,9 +12,8 @@ import numpy as np
 
 from paritylab.aliases import Floats
 from paritylab.claims.intervals import proportion
+from paritylab.claims.published import Count
 from paritylab.plots import COLOURS, GREY, LINES, Figure, blank, legend_above, readable_log, styled
-
-Count = tuple[int, int]
 
 
 @styled
@@ -41,18 +40,19 @@ def shares(ours: Mapping[str, Count], published: Mapping[str, Count], smaller: b
 
 
 @styled
-def arrivals(times: Mapping[str, Floats], ylabel: str, bounds: Mapping[str, float] | None = None) -> Figure:
-    """The share of runs that have learned each task, against examples; an infinite time is never."""
+def arrivals(
+    times: Mapping[str, Floats], end: float, ylabel: str, bounds: Mapping[str, float] | None = None
+) -> Figure:
+    """The share of runs that have learned each task, against examples up to the end; an infinite time is never."""
     figure = blank(2.4 + 0.08 * len(times))
     axes = figure.add_subplot()
     for (label, each), colour, line in zip(times.items(), cycle(COLOURS), cycle(LINES), strict=False):
         known = np.sort(each[np.isfinite(each)])
-        if len(known):
-            x, y = [known[0], *known, 1.3 * known[-1]], np.array([*range(len(known) + 1), len(known)]) / len(each)
-            axes.step(x, y, where="post", color=colour, linestyle=line, label=label)
+        x, y = [end / 100, *known, end], np.array([*range(len(known) + 1), len(known)]) / len(each)
+        axes.step(x, y, where="post", color=colour, linestyle=line, label=label)
     for label, bound in (bounds or {}).items():
         axes.axvline(bound, color=GREY, linewidth=0.8, linestyle="--", label=label)
-    axes.set(xlabel="examples", ylabel=ylabel, ylim=(0, 1.03), xscale="log")
+    axes.set(xlabel="examples", ylabel=ylabel, xlim=(end / 100, end), ylim=(-0.02, 1.03), xscale="log")
     readable_log(axes)
     legend_above(figure, axes)
     return figure

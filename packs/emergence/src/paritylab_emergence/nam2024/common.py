@@ -9,15 +9,16 @@ import numpy as np
 from paritylab import MLP, Problem, multitask
 from paritylab.aliases import Floats
 from paritylab.engines.curves import Curves
-from paritylab_emergence.nam2024 import model
 
 Row = dict[str, Any]
 BITS, DEGREE = 32, 3
+TARGET = 5.0
+"""S, the scale of the labels."""
 ALPHA = 0.6
 """Task t comes up in proportion to t^-(ALPHA + 1)."""
 
 
-def problem(tasks: int, scale: float = model.TARGET, alpha: float = ALPHA, **more: Any) -> Problem:
+def problem(tasks: int, scale: float = TARGET, alpha: float = ALPHA, **more: Any) -> Problem:
     """Parities of three of 32 bits, no two of the same bits, times S."""
     return multitask(BITS, tasks, DEGREE, alpha=alpha + 1, overlap="disjoint", scale=scale, **more)
 

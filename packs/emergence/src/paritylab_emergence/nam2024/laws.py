@@ -10,9 +10,9 @@ from paritylab import plots
 from paritylab.aliases import Arrays, Floats
 from paritylab.claims import Check, Findings, Lab, Trial, at_most, between, claim, computation, size
 from paritylab.plots import Series
-from paritylab_emergence.nam2024 import model
+from paritylab.theory import skills as theory
+from paritylab_emergence.nam2024.common import TARGET, Row
 
-Row = dict[str, Any]
 PRINTED_TIME = {0.3: 1.29, 0.6: 1.20, 0.9: 1.06}
 """2 A_T by a, as the released code has it."""
 PRINTED_COMPUTE = {0.3: 0.68, 0.6: 0.70, 0.9: 0.64}
@@ -39,7 +39,7 @@ class ResourceLaws(Trial):
     """The model's loss by summing over skills, against laws whose prefactors are integrals."""
 
     a = size([0.3, 0.6, 0.9])
-    skills = size(model.SKILLS)
+    skills = size(theory.SKILLS)
     ends = size({"T": 1e4, "D": 1e3, "N": 1e2}, label="T, D and N at the end")
 
     prefactor = between("2 A_T, a = {a}", "0.005 below the printed number", "0.005 above")
@@ -94,18 +94,16 @@ class ResourceLaws(Trial):
 @computation
 def resource_losses(seed: int, a: float, skills: int, ends: dict[str, float]) -> dict[str, Any]:
     """The model's loss and the law along each resource, up to its end."""
-    losses = {"T": model.loss_after, "D": model.loss_with_data, "N": lambda held, *more: model.loss_with_skills(
-        round(held), *more)}
-    laws = {"T": (model.time_prefactor(a), a / (a + 1)), "D": (model.data_prefactor(a), a / (a + 1)),
-            "N": (model.skills_prefactor(a), a)}
-    found: dict[str, Any] = {f"prefactor {name}": factor for name, (factor, _) in laws.items()}
+    losses = {"T": theory.loss_after, "D": theory.loss_with_data,
+              "N": lambda held, *more: theory.loss_with_skills(round(held), *more)}
+    laws = {"T": theory.time_law(a), "D": theory.data_law(a), "N": theory.skills_law(a)}
+    found: dict[str, Any] = {f"prefactor {name}": law.prefactor for name, law in laws.items()}
     for name, end in ends.items():
         x = np.geomspace(1, end, 10 * round(np.log10(end)) + 1)
         if name == "N":
             x = np.unique(x.round())
-        factor, power = laws[name]
         found |= {f"x {name}": x, f"loss {name}": [losses[name](each, a, skills) for each in x],
-                  f"law {name}": factor * x**-power}
+                  f"law {name}": laws[name](x)}
     return found
 
 
@@ -137,7 +135,7 @@ class ComputeLaw(Trial):
 
     def rows(self, got: list[Arrays]) -> list[Row]:
         return [{"a": a, "C": compute, "N": int(held), "loss": float(loss),
-                 "law": model.TARGET**2 / 2 * PRINTED_COMPUTE[a] * compute ** (-a / (a + 2))}
+                 "law": TARGET**2 / 2 * PRINTED_COMPUTE[a] * compute ** (-a / (a + 2))}
                 for a, arrays in zip(self.a, got, strict=True)
                 for compute, held, loss in zip(self.compute, arrays["skills"], arrays["loss"], strict=True)]
 
@@ -154,7 +152,9 @@ class ComputeLaw(Trial):
             checks.append(self.exponent(abs(off), a=a))
             rule = self.near if a == 0.9 else self.wide
             checks += [rule(row["loss"] / row["law"], compute=row["C"]) for row in mine]
-        return Findings(checks, rows)
+        exact = {f"prefactor for infinitely many skills and C, a = {a} (code: {PRINTED_COMPUTE[a]})":
+                 2 / TARGET**2 * theory.compute_law(a).prefactor for a in self.a}
+        return Findings(checks, rows, exact)
 
     def draw(self, got: list[Arrays]) -> plots.Figure:
         rows = self.rows(got)
@@ -167,5 +167,5 @@ class ComputeLaw(Trial):
 @computation
 def best_splits(seed: int, a: float, compute: list[float], skills: int, most: int) -> dict[str, Any]:
     """The best number of skills at each compute, and the loss there."""
-    found = [model.best_split(each, a, skills, most) for each in compute]
+    found = [theory.best_split(each, a, skills, most) for each in compute]
     return {"skills": [held for held, _ in found], "loss": [loss for _, loss in found]}

@@ -14,7 +14,7 @@ from paritylab.aliases import Floats
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, between, claim, size
 from paritylab.claims.intervals import jackknife, mean
 from paritylab.engines.curves import Curves
-from paritylab_emergence.nam2024 import model
+from paritylab.theory import skills as theory
 from paritylab_emergence.nam2024.common import ALPHA, Row, crossing, network, power, problem, strengths
 
 SPREAD, RATE = 0.001, 0.05
@@ -40,6 +40,10 @@ class Sampled(Trial):
     def ends(self, got: list[Curves]) -> Floats:
         return np.stack([strengths(curves)[:, -1] for curves in got], axis=1)
 
+    def left(self, got: list[Curves]) -> list[float]:
+        """The largest training loss in the end, of each size."""
+        return [float("nan") if curves.train_loss is None else float(curves.train_loss[:, -1].max()) for curves in got]
+
 
 def draw_strengths(examples: Sequence[int], ends: Floats, frequencies: Floats) -> plots.Figure:
     """Means over runs with 95 % intervals against D, and the formula of each task."""
@@ -52,7 +56,7 @@ def draw_strengths(examples: Sequence[int], ends: Floats, frequencies: Floats) -
         label = f"skill {task + 1}, frequency {frequency:.2f}" if len(frequencies) > 1 else f"mean of {len(ends)} runs"
         axes.errorbar(examples, value, reach, color=colour, marker="o", markersize=3, elinewidth=0.8, capsize=1.5,
                       label=label)
-        axes.plot(along, model.with_data(along * frequency, ENOUGH), color=colour, linestyle="dashed", linewidth=0.9,
+        axes.plot(along, theory.with_data(along * frequency, ENOUGH), color=colour, linestyle="dashed", linewidth=0.9,
                   label="$1 - \\sqrt{1 - D P_k/800}$" if task == len(frequencies) - 1 else "")
     plots.legend_above(figure, axes)
     return figure
@@ -92,9 +96,10 @@ class DataCalibration(Sampled):
             asked = ((self.most, 900), (self.full_strength, 1500), (self.abrupt, 200))
             checks += [rule(*mean(ends[:, self.examples.index(count)])) for rule, count in asked]
         found = [mean(column) for column in ends.T]
-        rows: list[Row] = [{"D": count, "R/S": value, "low": low, "high": high, "formula": float(by)}
-                           for count, (value, (low, high)), by in zip(self.examples, found, model.with_data(sizes),
-                                                                      strict=True)]
+        rows: list[Row] = [{"D": count, "R/S": value, "low": low, "high": high, "formula": float(by),
+                            "largest training loss": left}
+                           for count, (value, (low, high)), by, left in zip(
+                               self.examples, found, theory.with_data(sizes), self.left(got), strict=True)]
         return Findings(checks, rows)
 
     @plots.styled
@@ -133,7 +138,7 @@ class DataEmergence(Sampled):
 
     @property
     def frequencies(self) -> Floats:
-        return model.frequencies(ALPHA, self.tasks)
+        return theory.frequencies(ALPHA, self.tasks)
 
     def setup(self, count: int) -> tuple[Setup, int]:
         """That of a sample size, and its steps: as many passes as can be numbered, where those asked for cannot."""
@@ -161,11 +166,11 @@ class DataEmergence(Sampled):
             few = EARLY / self.frequencies[skill - 1]
             checks.append(self.abrupt(*mean([np.interp(few, sizes, run[:, skill - 1]) for run in ends]), k=skill))
         rows: list[Row] = []
-        for place, count in enumerate(self.examples):
+        for place, (count, left) in enumerate(zip(self.examples, self.left(got), strict=True)):
             for task, frequency in enumerate(self.frequencies):
                 value, (low, high) = mean(ends[:, place, task])
                 rows.append({"D": count, "skill": task + 1, "R/S": value, "low": low, "high": high,
-                             "formula": float(model.with_data(count * frequency))})
+                             "formula": float(theory.with_data(count * frequency)), "largest training loss": left})
         return Findings(checks, rows, {f"D of half strength, skill {task + 1}": float(each)
                                        for task, each in enumerate(halves(ends))})
 

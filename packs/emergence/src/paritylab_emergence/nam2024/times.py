@@ -16,33 +16,33 @@ from paritylab.aliases import Floats
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, between, claim, significant, size
 from paritylab.claims.intervals import jackknife, mean, share
 from paritylab.engines.curves import Curves
-from paritylab_emergence.nam2024 import model
-from paritylab_emergence.nam2024.common import Row, crossing, network, power, problem, strengths
+from paritylab.theory import skills as theory
+from paritylab_emergence.nam2024.common import ALPHA, TARGET, Row, crossing, network, power, problem, strengths
 
 optimize: Any = scipy.optimize
 RATE, SPREAD, WIDTH = 0.02, 0.01, 1000
 INVERSE_SQUARE = 22.0
 """1/B^2, as the authors set it by eye from one task alone."""
-START = SPREAD**2 / (3.6 * model.TARGET)
+START = SPREAD**2 / (3.6 * TARGET)
 """R(0)/S, a convention of the released plots."""
 MODEL_RATIO = 1.243
 """T(0.95)/T(0.5) of the sigmoid, as printed by the rule: (ln c + ln 19)/ln c for c = 179,999."""
 
 
-def setup(tasks: int, batch: int, inputs: int) -> Setup:
+def setup(tasks: int, batch: int, steps: int, inputs: int) -> Setup:
     """Fresh batches, plain SGD on the whole squared error; checks on so many inputs of each task."""
     learner = Learner(network(WIDTH), init=f"normal:{SPREAD}", loss="square", optimiser=SGD(RATE), batch=batch)
-    return Setup(problem(tasks), learner, Protocol(eval_size=inputs * tasks))
+    return Setup(problem(tasks), learner, Protocol(max_steps=steps, eval_size=inputs * tasks))
 
 
 def predicted(steps: Floats, frequency: float, inverse_square: float = INVERSE_SQUARE) -> Floats:
     """R/S after so many steps by the solvable model (Equation 14, twice as fast for the whole squared error)."""
-    return model.sigmoid(4 * RATE * model.TARGET * frequency / inverse_square * np.asarray(steps, float), START)
+    return theory.sigmoid(4 * RATE * TARGET * frequency / inverse_square * np.asarray(steps, float), START)
 
 
 def half_times(tasks: int) -> Floats:
     """When the model has each skill at half strength."""
-    return model.half_time(model.frequencies(0.6, tasks), RATE, model.TARGET, 1 / INVERSE_SQUARE, START)
+    return theory.emergence_time(theory.frequencies(ALPHA, tasks), RATE, TARGET, 1 / INVERSE_SQUARE, START)
 
 
 @claim(
@@ -67,7 +67,7 @@ class TimeCalibration(Trial):
     full_strength = at_least("mean R/S at step {steps}", 0.95, only=("standard", "full"))
 
     def work(self, lab: Lab) -> Curves:
-        return lab.curves(setup(1, self.batch, self.inputs), self.steps, self.every, self.runs)
+        return lab.curves(setup(1, self.batch, self.steps, self.inputs), self.steps, self.every, self.runs)
 
     def judge(self, got: Curves) -> Findings:
         strength = strengths(got)[:, :, 0]
@@ -127,7 +127,7 @@ class Emerging(Trial):
     inputs = size(quick=1000, full=20_000, label="inputs of each task in a check")
 
     def work(self, lab: Lab) -> Curves:
-        return lab.curves(setup(self.tasks, self.batch, self.inputs), self.steps, self.every, self.runs)
+        return lab.curves(setup(self.tasks, self.batch, self.steps, self.inputs), self.steps, self.every, self.runs)
 
     def times(self, got: Curves, level: float) -> Floats:
         """When each run has each task at a level, (runs, tasks); infinite where it does not come to that."""
@@ -166,7 +166,7 @@ class TimeEmergence(Emerging):
         rows: list[Row] = []
         for task, (half, by) in enumerate(zip(halves(strength), model_times, strict=True)):
             value, (low, high) = ratios[task]
-            rows.append({"skill": task + 1, "frequency": float(model.frequencies(0.6, self.tasks)[task]),
+            rows.append({"skill": task + 1, "frequency": float(theory.frequencies(ALPHA, self.tasks)[task]),
                          "half strength": half, "low": low * by, "high": high * by, "model": float(by),
                          "ratio": value, "earliest": times[:, task].min(), "latest": times[:, task].max()})
         return Findings(checks, rows)
@@ -187,17 +187,17 @@ def draw_emergence(got: Curves, times: Floats) -> plots.Figure:
                                yticks=range(1, tasks + 1))
     above.axhline(0.5, color=plots.GREY, linewidth=0.4)
     predicted_times = half_times(tasks)
-    for task, (frequency, colour) in enumerate(zip(model.frequencies(0.6, tasks), plots.COLOURS, strict=False)):
+    for task, (frequency, colour) in enumerate(zip(theory.frequencies(ALPHA, tasks), plots.COLOURS, strict=False)):
         value, low, high = np.array(pointwise(strength[:, :, task])).T
         above.fill_between(got.steps, np.maximum(low, -1), np.minimum(high, 2), color=colour, alpha=0.25, linewidth=0)
         above.plot(got.steps, value, color=colour, label=f"skill {task + 1}, frequency {frequency:.2f}")
-        above.plot(got.steps, predicted(got.steps, frequency), color=colour, linestyle="dashed", linewidth=0.9,
-                   label="solvable model" if task == tasks - 1 else "")
+        above.plot(got.steps, predicted(got.steps, frequency), color=colour, linestyle="dashed", linewidth=0.9)
         reached = times[:, task][np.isfinite(times[:, task])]
         below.plot(reached, np.full(len(reached), task + 1), "|", color=colour, markersize=6, markeredgewidth=0.7)
         below.plot(predicted_times[task], task + 1, "D", color=colour, markersize=4, fillstyle="none")
-    below.plot([], [], "|", color=plots.GREY, label="half strength of a run")
-    below.plot([], [], "D", color=plots.GREY, markersize=4, fillstyle="none", label="of the model")
+    above.plot([], [], color=plots.GREY, linestyle="dashed", linewidth=0.9, label="solvable model, 1/B² = 22")
+    below.plot([], [], "|", color=plots.GREY, label="half strength, a run")
+    below.plot([], [], "D", color=plots.GREY, markersize=4, fillstyle="none", label="half strength, the model")
     above.tick_params(labelbottom=False)
     above.margins(x=0.01)
     figure.align_ylabels()

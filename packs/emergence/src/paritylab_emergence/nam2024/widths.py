@@ -20,7 +20,7 @@ from paritylab.claims import Check, Findings, Lab, Trial, at_least, between, cla
 from paritylab.claims.intervals import Estimate, jackknife, mean, together
 from paritylab.engines.curves import Curves
 from paritylab.statistics.percentiles import percentile_interval_of
-from paritylab_emergence.nam2024 import model
+from paritylab.theory import skills as theory
 from paritylab_emergence.nam2024.common import Row, network, problem, strengths
 
 optimize: Any = scipy.optimize
@@ -96,7 +96,7 @@ class WidthCalibration(Trial):
             for width, each in zip(self.widths, ends.T, strict=True):
                 value, (low, high) = mean(each)
                 rows.append({"variant": name, "N": width, "R/S": value, "low": low, "high": high,
-                             "model": float(model.with_units(width))})
+                             "model": float(theory.with_units(width))})
         best = min(found, key=lambda name: abs(found[name][0] - 4))
         numbers = {f"N_c, variant {CALIBRATION[name].name}": value for name, (value, _) in found.items()}
         return Findings([self.enough(*found[best])], rows, numbers)
@@ -112,7 +112,7 @@ class WidthCalibration(Trial):
             axes.plot(spots.ravel(), ends.ravel(), "o", color=colour, markersize=2, alpha=0.4)
             axes.plot(self.widths, ends.mean(0), color=colour, label=f"mean of {len(ends)} runs, {name}")
         along = np.linspace(0, self.widths[-1], 200)
-        axes.plot(along, model.with_units(along), color=plots.GREY, linestyle="dashed", label="min(1, N/4)")
+        axes.plot(along, theory.with_units(along), color=plots.GREY, linestyle="dashed", label="min(1, N/4)")
         plots.legend_above(figure, axes)
         return figure
 
@@ -120,7 +120,7 @@ class WidthCalibration(Trial):
 def nearest(widths: list[int], strength: Floats) -> float:
     """N_c of the law min(1, N/N_c) that is nearest to strengths, by least squares."""
     def apart(enough: float) -> float:
-        return float(np.sum((model.with_units(widths, enough) - strength) ** 2))
+        return float(np.sum((theory.with_units(widths, enough) - strength) ** 2))
 
     grid = np.linspace(0.5, 40, 396)
     place = grid[int(np.argmin([apart(each) for each in grid]))]
@@ -194,9 +194,11 @@ class WidthTable5(Trial):
             axes.set(xlabel="skill", title=name, xticks=range(1, self.tasks + 1), ylim=(-0.15, 1.1))
             at = np.arange(1, self.tasks + 1) + np.linspace(-0.2, 0.2, len(ends))[:, None]
             axes.plot(at.ravel(), ends.ravel(), "o", color=plots.COLOURS[0], markersize=2.5, alpha=0.6)
-            capacity = model.with_units(self.width - 4 * np.arange(self.tasks))
-            axes.step(np.arange(1, self.tasks + 1), capacity, where="mid", color=plots.GREY, linestyle="dashed")
+            capacity = theory.shared_units(self.width, self.tasks)
+            axes.hlines(capacity, np.arange(1, self.tasks + 1) - 0.3, np.arange(1, self.tasks + 1) + 0.3,
+                        color=plots.GREY, linestyle="dashed", label="model: four units a skill")
         panels[0].set_ylabel("strength R/S")
+        plots.legend_above(figure, panels[0])
         return figure
 
 

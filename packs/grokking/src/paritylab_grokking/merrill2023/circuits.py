@@ -92,7 +92,8 @@ class Takeover(Watched):
              "complement at the end": float(found[run, -1, 1]),
              "smallest of complement from t_gen on": known(values["lost"][run]),
              "largest of random units": known(values["random"][run])} for run in range(len(traces))]
-        numbers = {"median agreement of the complement at the end": median(found[:, -1, 1])[0]}
+        numbers = {"median agreement of the complement at the end": median(found[:, -1, 1])[0],
+                   "largest median agreement of random units at a check": float(np.median(found[..., 2], axis=0).max())}
         return Findings(checks, rows, numbers)
 
     def draw(self, got: list[Arrays]) -> Figure:

@@ -15,6 +15,8 @@ from paritylab.claims.intervals import Estimate, largest, median, proportion, to
 from paritylab_grokking.merrill2023.common import PRUNED, PUBLISHED, Traces, Watched, at, first, fisher, known
 
 FEW = 100
+MANY = 13
+"""From so many units on sizes are drawn together."""
 CLAIMED = (6, 8)
 FOUND = {6: 3, 8: 2}
 """Runs of the paper by their size."""
@@ -131,18 +133,19 @@ def proportion_at(count: int, total: int, level: float) -> Estimate:
 @plots.styled
 def draw_sizes(sizes: np.ndarray) -> Figure:
     """How often each size is found here, with 95 % intervals, and in the paper."""
-    shown = np.arange(min(3, sizes.min()), max(10, sizes.max()) + 1)
+    shown, many = np.arange(3, MANY + 1), np.minimum(sizes, MANY)
     figure = plots.blank(2.3)
     axes = figure.add_subplot(xlabel="units of the final subnetwork", ylabel="share of runs", ylim=(0, 1))
-    here = {int(each): int((sizes == each).sum()) for each in shown}
+    here = {int(each): int((many == each).sum()) for each in shown}
     for counts, total, label, colour, hatch in ((here, len(sizes), "runs here", plots.COLOURS[0], ""),
                                                 (FOUND, PUBLISHED, "published", "white", "////")):
         x = shown + (-0.2 if counts is here else 0.2)
         shares: list[Estimate] = [proportion(counts.get(int(each), 0), total) for each in shown]
         y: Floats = np.array([value for value, _ in shares])
         reach = np.abs(np.array([ends for _, ends in shares]).T - y)
+        some = y > 0  # the interval of a size that was never seen says little, and hides the others
         axes.bar(x, y, 0.38, color=colour, hatch=hatch, edgecolor="black", linewidth=0.6, label=f"{total} {label}")
-        axes.errorbar(x, y, reach, fmt="none", ecolor="black", elinewidth=0.8, capsize=1.5)
-    axes.set_xticks(shown)
+        axes.errorbar(x[some], y[some], reach[:, some], fmt="none", ecolor="black", elinewidth=0.8, capsize=1.5)
+    axes.set_xticks(shown, [*map(str, shown[:-1]), f"{MANY} +"])
     axes.legend()
     return figure

@@ -1,4 +1,4 @@
-"""What the claims on trained networks share: one hidden layer on a finite sample, in passes, and when a run is solved."""
+"""What the claims on trained networks share: a hidden layer on a finite sample, in passes, and when it is solved."""
 
 from __future__ import annotations
 

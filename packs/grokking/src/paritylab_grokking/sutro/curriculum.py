@@ -10,7 +10,7 @@ import numpy as np
 import paritylab as pl
 from paritylab import SGD, Result, Setup, plots
 from paritylab.aliases import Arrays, Floats
-from paritylab.claims import Findings, Lab, Trial, at_least, claim, computation, rng, size
+from paritylab.claims import Findings, Lab, Trial, at_least, claim, computation, size
 from paritylab.claims.intervals import estimate, share
 from paritylab.claims.published import tail
 from paritylab.engines.checkpoints import Checkpoint
@@ -88,9 +88,14 @@ def by_stages(seed: int, first: int, runs: int, most: int) -> dict[str, Any]:
     found, start = np.full((runs, len(STAGES)), np.inf), None
     for number, n in enumerate(STAGES):
         own = (seed + number * 2**30) % 2**32
-        start = None if start is None else grown(start, n, own)
+        start = None if start is None else next_stage(start, n, own)
         found[:, number], start = trained(stage(n, most), range(first, first + runs), own, start, most)
     return {"passes": found}
+
+
+def next_stage(reached: Checkpoint, n: int, seed: int) -> Checkpoint:
+    """The same networks with n inputs, before the first step of a stage: new weights are N(0, 0.1^2 2/n)."""
+    return replace(reached.grown(n, f"normal:{0.1 * np.sqrt(2 / n):.6g}", seed), step=0)
 
 
 def trained(
@@ -116,15 +121,6 @@ def chosen(which: np.ndarray, one: Checkpoint, other: Checkpoint) -> Checkpoint:
     params = {name: np.where(which.reshape(-1, *[1] * (leaf.ndim - 1)), leaf, other.params[name])
               for name, leaf in one.params.items()}
     return replace(one, params=params)
-
-
-def grown(start: Checkpoint, n: int, seed: int) -> Checkpoint:
-    """The same networks, before their first step, with n inputs: the new weights are N(0, 0.1^2 2/n)."""
-    first = "[0]['w']"
-    _, old, width = start.params[first].shape
-    drawn = np.stack([rng(seed, run, n).normal(0, 0.1 * np.sqrt(2 / n), (n - old, width)) for run in start.runs])
-    weights = np.concatenate([start.params[first], drawn.astype(np.float32)], axis=1)
-    return replace(start, step=0, seed=seed, params={**start.params, first: weights})
 
 
 def _finite(value: float) -> float | None:
