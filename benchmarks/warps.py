@@ -114,7 +114,8 @@ DEEP_JAX = [["D32", 2**12], ["D32", 2**14], ["D32", 2**16], ["D64", 2**12], ["D6
 OTHERS_SECONDS = 75  # for each
 TABLE = ("W1", "W2", "W3", "W4", "W1 momentum", "W1 adam", "W1 sample", "W1 tasks", "D32", "Transformer")
 TABLE_SLOTS = {"W1": 2**14, "W2": 2**14, "W3": 2**16, "W4": 2**10, "D32": 2**16, "Transformer": 16}
-TABLE_TORCH = {"W3": 2**16, "D32": 2**14, "W4": 2**8}  # models, where they are not as many as the slots of jax
+TABLE_TORCH = {"W1": 2**16, "W1 momentum": 2**16, "W1 adam": 2**16, "W1 tasks": 2**16, "D32": 2**14, "W4": 2**8}
+"""Models of PyTorch, where they are not as many as the slots of ``jax``."""
 TABLE_SECONDS = 240  # for each engine
 
 

@@ -85,8 +85,10 @@ WHOLE = {
     "warp, leaky": pl.Setup(pl.LeakyParity(10, 3, support="random", leak=0.3), pl.Learner(optimiser=pl.SGD(0.5)),
                             PROTOCOL),
     "deep": pl.Setup(pl.Parity(10, 3), pl.Learner(pl.MLP((16, 10)), optimiser=pl.SGD(0.2)), PROTOCOL),
+    "large": pl.Setup(pl.Parity(10, 3), pl.Learner(pl.MLP((20, 10)), optimiser=pl.SGD(0.2), batch=40), PROTOCOL),
 }
 TUNING = {kind: {"tiles": 1} if kind.startswith("team") else {} for kind in WHOLE}
+TUNING["large"] = {"kernel": "large", "tiles": 1, "warps": 2}
 
 
 @built
@@ -125,14 +127,18 @@ def test_records_do_not_depend_on_company_or_interruptions(kind, more, emulator,
         assert all(map(np.array_equal, jax.tree.leaves(other.params), jax.tree.leaves(whole.params)))
 
 
-@pytest.mark.parametrize("batch", [8, 32])
-def test_divergence_is_seen_and_rates_are_the_runs_own(batch, emulator):
-    learner = pl.Learner(pl.MLP(8), loss="square", batch=batch)
+@pytest.mark.parametrize(("network", "batch", "tuning"), [
+    (pl.MLP(8), 8, {}), (pl.MLP(8), 32, {}),
+    pytest.param(pl.MLP((8, 8)), 8, {}, marks=pytest.mark.long),
+    pytest.param(pl.MLP((8, 8)), 8, {"kernel": "large", "warps": 1}, marks=pytest.mark.long),
+])
+def test_divergence_is_seen_and_rates_are_the_runs_own(network, batch, tuning, emulator):
+    learner = pl.Learner(network, loss="square", batch=batch)
     jobs = [
         Job(pl.Setup(pl.Parity(10, 2), replace(learner, optimiser=pl.SGD(lr)), replace(PROTOCOL, max_steps=30)), 0, [3])
         for lr in (1e30, 1e-3, 0.0)
     ]
-    outcomes = train(jobs, emulator)
+    outcomes = train(jobs, emulator, **tuning)
     assert outcomes.records.status.tolist() == [DIVERGED, CENSORED, CENSORED]
     assert outcomes.records.steps.tolist() == [7, 30, 30]
     assert np.isnan(outcomes.records.loss).tolist() == [True, False, False]

@@ -45,6 +45,9 @@ KINDS = {
     "deep": replace(W1, learner=replace(W1.learner, network=pl.MLP((32, 32)), optimiser=pl.SGD(0.3))),
     "deep, adam, three layers": replace(W1, learner=replace(W1.learner, network=pl.MLP((40, 32, 16), "gelu"),
                                                             optimiser=pl.Adam(0.003))),
+    "large": replace(W1, learner=replace(W1.learner, network=pl.MLP((40, 32)), optimiser=pl.SGD(0.3), batch=64)),
+    "large, adam": replace(W1, learner=replace(W1.learner, network=pl.MLP((40, 32, 16), "gelu"),
+                                               optimiser=pl.Adam(0.003))),
     "team, majority": replace(W1, problem=pl.Problem(30, "majority:5"),
                               learner=replace(W1.learner, network=pl.MLP(100), optimiser=pl.SGD(0.01))),
     "lane, leaky": replace(W1, problem=pl.LeakyParity(30, 3, support="random", leak=0.1),
@@ -53,6 +56,7 @@ KINDS = {
         W1, problem=pl.Problem(20, "staircase:3"), protocol=replace(W1.protocol, within=0.9),
         learner=replace(W1.learner, loss="square", optimiser=pl.SGD(0.03))),
 }
+TUNING = {kind: {"kernel": "large"} if kind.startswith("large") else {} for kind in KINDS}
 
 
 @pytest.mark.parametrize("name", cases.CASES)
@@ -64,7 +68,7 @@ def test_a_run_follows_the_oracle(name):
 def test_times_are_distributed_as_those_of_another_engine(kind):
     """The medians and tenth percentiles of 2,000 runs agree to a tenth: four standard errors or more."""
     jobs = [Job(KINDS[kind], SEED, np.arange(2000))]
-    got = cases.train(jobs, devices.current()).records
+    got = cases.train(jobs, devices.current(), **TUNING[kind]).records
     want, _ = final_params(jobs, "jax" if lanes.kernel() is None else "lanes")
     assert np.mean(got.status == SOLVED) == pytest.approx(np.mean(want.status == SOLVED), abs=0.02)
     times = [np.where(records.status == SOLVED, records.t_c, 10**9) for records in (got, want)]
@@ -76,10 +80,10 @@ def test_times_are_distributed_as_those_of_another_engine(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_records_do_not_depend_on_company_or_interruptions(kind, monkeypatch):
     jobs = [Job(KINDS[kind], SEED, np.arange(500))]
-    whole = cases.train(jobs, devices.current())
+    whole = cases.train(jobs, devices.current(), **TUNING[kind])
     monkeypatch.setattr(pools, "LAUNCH_SECONDS", 0.0)
     monkeypatch.setattr(pools, "MOST_ROWS", 77)
-    sliced = cases.train(jobs, devices.current())
+    sliced = cases.train(jobs, devices.current(), **TUNING[kind])
     for name in COLUMNS:
         assert np.array_equal(getattr(whole.records, name), getattr(sliced.records, name)), name
     assert all(map(np.array_equal, jax.tree.leaves(whole.params), jax.tree.leaves(sliced.params)))
@@ -110,7 +114,7 @@ def test_compute_sanitizer_finds_nothing(tool):
     names = ["lane: batch in parts", "warp: 31 inputs, batch 32", "team: three, 64 inputs", "polynet, sample in passes",
              "polynet, adam, everything", "warp: sample in passes", "team: sample in passes", "team: two, clipped adam",
              "lane: staged tasks", "warp: mixture of three", "team: many tasks", "polynet: pairs", "warp: sum",
-             "deep: a team of one", "deep: four layers, everything"]
+             "deep: a team of one", "deep: four layers, everything", "large: adam", "large: clipped, everything"]
     script = Path(cases.__file__)
     command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", sys.executable, str(script), *names]
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
