@@ -46,6 +46,7 @@ public:
     void remove(int slot) {
         stages_.remove(slot);
         sample_[slot].reset();
+        whole_.clear();
     }
 
     // The next batch is that of these steps: each run's own count, as a stream number and in full. Returns how many
@@ -68,9 +69,9 @@ public:
             block.inputs.draw(step_keys_.data, first, count, mask_.data(), block.y);
         }
         if (!stages_.any_flips()) return;
-        vu words[L::BLOCK];
+        vu words[L::BLOCK / L::PACKED];
         L::draw_words(step_keys_.labels, first, count, words);
-        for (int s = 0; s < count; ++s) block.y[s] = select(words[s] < stages_.flip(), -block.y[s], block.y[s]);
+        for (int r = 0; r * L::PACKED < count; ++r) block.y[r] = select(words[r] < stages_.flip(), -block.y[r], block.y[r]);
     }
 
     // Samples [first, first + count) of each run's evaluation sample, with the true labels.
@@ -103,7 +104,10 @@ private:
     }
 
     void from_sample(Samples<L>& block, int first) {
-        vu words[L::BLOCK];
+        if constexpr (L::PACKED > 1) {
+            if (whole_sample()) return from_whole(block, first);
+        }
+        vu words[L::BLOCK / L::PACKED];
         if (config_.replacement) L::draw_words(step_keys_.data, first, block.count, words);
         for (int slot = 0; slot < L::SLOTS; ++slot) {
             if (!sample_[slot]) continue;
@@ -112,8 +116,26 @@ private:
                 continue;
             }
             const uint32_t size = sample_[slot]->size();
-            for (int s = 0; s < block.count; ++s) put(block, slot, s, words[s][slot] % size);
+            for (int s = 0; s < block.count; ++s) put(block, slot, s, L::get(words, s, slot) % size);
         }
+    }
+
+    // Whether the batch is all examples in some order, which does not matter then.
+    bool whole_sample() const {
+        return !config_.replacement && config_.batch == config_.sample && stages_.examples() == config_.batch;
+    }
+
+    // As they were drawn; what becomes of their inputs is kept.
+    void from_whole(Samples<L>& block, int first) {
+        if (whole_.empty()) {
+            for (int64_t from = 0; from < config_.sample; from += L::BLOCK) {
+                whole_.push_back(std::make_unique<Samples<L>>(config_));
+                sample(*whole_.back(), from, static_cast<int>(std::min<int64_t>(L::BLOCK, config_.sample - from)));
+            }
+        }
+        const Samples<L>& kept = *whole_[first / L::BLOCK];
+        block.inputs.copy(kept.inputs, block.count);
+        std::copy_n(kept.y, (block.count + L::PACKED - 1) / L::PACKED, block.y);
     }
 
     void in_order(Samples<L>& block, int slot, int first) {
@@ -133,7 +155,7 @@ private:
 
     void put(Samples<L>& block, int slot, int s, uint32_t index) {
         block.inputs.put(slot, s, sample_[slot]->inputs(index));
-        L::set(block.y[s], slot, sample_[slot]->label(index));
+        L::put(block.y, s, slot, sample_[slot]->label(index));
     }
 
     const Config& config_;
@@ -142,6 +164,7 @@ private:
     std::vector<vu> mask_;
     std::optional<Examples> examples_;  // none: parities of uniform inputs
     std::unique_ptr<FiniteSample> sample_[L::SLOTS];
+    std::vector<std::unique_ptr<Samples<L>>> whole_;  // the sample of the only slot, in blocks
     Shuffler shuffle_;
     int64_t step_[L::SLOTS]{};  // that of the batch
     struct {

@@ -13,14 +13,15 @@ namespace paritylab {
 
 enum class Family { mlp, neuron, polynet };
 enum class Activation { clip, power, zigzag, triangle, polynomial, sinusoid, gelu };
-enum class Loss { hinge, square, logistic, correlation, l1 };
+enum class Loss { hinge, square, logistic, correlation, l1, clipped_logistic };
 enum class Rule { sgd, momentum, adam, rmsprop, sign };
 enum class Status : int32_t { solved, censored, diverged, training };
 
 struct Config {
-    // The network: one linear layer of `width` units on `inputs` signs, and a head. A deep mlp has layers below it.
+    // The network: one linear layer of `width` units on `inputs` numbers, and a head. A deep mlp has layers below it.
     Family family;
     int inputs;
+    bool bits;  // an input of +1 is read as 0, one of -1 as 1; false: as they are
     int width;
     std::vector<int> below;  // their widths, from the inputs up
     bool bias;       // false: there are no b, which stay 0
@@ -41,6 +42,7 @@ struct Config {
     std::vector<float> rule_params;  // momentum: mu, Nesterov's or not; adam: b1, b2, eps; rmsprop: alpha, eps, mu; sign: b1, b2
     float clip;            // the largest norm of a gradient; 0: any
     float decay_gradient;
+    bool skips_satisfied;  // a batch whose gradient is exactly 0 moves nothing
 
     // Data: parities of uniform inputs unless a problem says otherwise; fresh every step, or a sample drawn once.
     std::shared_ptr<const Problem> problem;
@@ -79,7 +81,7 @@ struct Config {
     int stride() const { return problem ? problem->stride : words(); }  // random numbers of an example
     int tasks() const { return problem ? problem->target.tasks : 0; }
     // Whether the sums of a batch move the weights as they are.
-    bool plain() const { return rule == Rule::sgd && clip == 0 && decay_gradient == 0; }
+    bool plain() const { return rule == Rule::sgd && clip == 0 && decay_gradient == 0 && !skips_satisfied; }
     bool decays() const { return decay_coupled != 0 || decay_plain != 0; }
 };
 

@@ -121,6 +121,7 @@ public:
     // Moves the parameters by the rule, once the batch's gradient is complete.
     void step(const Step& step) {
         const vf scale = config_.clip > 0 ? clipping(config_, squared_norm()) : broadcast(1.0f);
+        const vi moves = config_.skips_satisfied ? moving() : vi{} == 0;
         with_rule(config_, step, [&](const auto& rule) {
             size_t number = 0;
             const auto move = [&](const auto& by, std::vector<vf>& theta, const std::vector<vf>& gradient, int width) {
@@ -131,13 +132,13 @@ public:
             };
             for (size_t l = 0; l < layers_.size(); ++l) {
                 DeepLayer& layer = layers_[l];
-                const Move by(config_, rule, scale, step.lr, config_.rates[l]);
+                const Move by(config_, rule, scale, step.lr, config_.rates[l], moves);
                 Memory& memory = memory_[number];
                 move(by, layer.W, layer.W_sums, 0);
                 for (std::vector<vf>* all : {&layer.W, &memory.first, &memory.second}) keep_padding_at_zero(layer, *all);
                 config_.bias ? move(by, layer.b, layer.b_sums, layer.width) : void(++number);
             }
-            const Move by(config_, rule, scale, step.lr, config_.rates.back());
+            const Move by(config_, rule, scale, step.lr, config_.rates.back(), moves);
             move(by, u_, u_sums_, config_.width);
             if (config_.head_bias) by(c_, c_sum_, c_memory_.first[0], c_memory_.second[0]);
         });
@@ -178,6 +179,12 @@ private:
             vf* w = &all[layer.weights_at(panel) + (v - panel.first)];
             for (int i = 0; i < layer.inputs; ++i) w[i * panel.units] = select(valid, w[i * panel.units], vf{});
         }
+    }
+
+    vi moving() const {
+        vf partial[PARTS]{not_zero(u_sums_)};
+        for (const DeepLayer& layer : layers_) partial[0] += not_zero(layer.W_sums) + not_zero(layer.b_sums);
+        return (DeepUnits::sum(partial) != 0.0f) | (config_.head_bias ? c_sum_ != 0.0f : vi{});
     }
 
     // Unit by unit, each over its inputs: an order that instruction sets do not change.

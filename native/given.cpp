@@ -12,8 +12,8 @@ namespace {
 
 static_assert(int(Family::polynet) == PARITYLAB_POLYNET && int(Activation::gelu) == PARITYLAB_GELU);
 static_assert(int(Rule::sign) == PARITYLAB_SIGN);
-static_assert(int(Loss::l1) == PARITYLAB_L1 && int(Status::diverged) == PARITYLAB_DIVERGED);
-static_assert(int(Layout::deep) == PARITYLAB_DEEP && int(TargetKind::tasks) == PARITYLAB_TASKS);
+static_assert(int(Loss::clipped_logistic) == PARITYLAB_CLIPPED_LOGISTIC && int(Status::diverged) == PARITYLAB_DIVERGED);
+static_assert(int(Layout::tables) == PARITYLAB_LOOKED_UP && int(TargetKind::tasks) == PARITYLAB_TASKS);
 static_assert(int(Status::training) == PARITYLAB_TRAINING && int(StartKind::tilted_signs) == PARITYLAB_TILTED_SIGNS);
 
 template <class Enum>
@@ -49,7 +49,7 @@ std::shared_ptr<Schedule> to_schedule(const paritylab_floats& factors) {
 const char* refusal_of_names(const paritylab_config& c) {
     if (!among(c.family, Family::polynet)) return "family: unknown";
     if (!among(c.activation, Activation::gelu)) return "activation: unknown";
-    if (!among(c.loss, Loss::l1)) return "loss: unknown";
+    if (!among(c.loss, Loss::clipped_logistic)) return "loss: unknown";
     if (!among(c.bias, 2)) return "bias: expected 0, 1 or 2";
     if (!among(c.rule, Rule::sign)) return "rule: unknown";
     if (!among(c.layout, PARITYLAB_BY_SHAPE)) return "layout: unknown";
@@ -141,7 +141,7 @@ Parsed parsed(const paritylab_config& c) {
     const size_t words = (static_cast<size_t>(c.inputs) + 31) / 32;
     if (const char* why = c.problem ? refusal_of_sizes(*c.problem, words) : nullptr) return {why, {}, {}};
     Config config{
-        .family = Family(c.family), .inputs = c.inputs, .width = c.widths[c.layers - 1],
+        .family = Family(c.family), .inputs = c.inputs, .bits = c.bits != 0, .width = c.widths[c.layers - 1],
         .below = {c.widths, c.widths + c.layers - 1}, .bias = c.bias != 0,
         .head_bias = c.bias == 1,
         .activation = Activation(c.activation), .activation_params = to_vector(c.activation_params),
@@ -149,6 +149,7 @@ Parsed parsed(const paritylab_config& c) {
         .schedule = to_schedule(c.schedule), .rates = to_vector(c.rates),
         .decay_coupled = c.decay_coupled, .decay_plain = c.decay_plain,
         .rule = Rule(c.rule), .rule_params = to_vector(c.rule_params), .clip = c.clip, .decay_gradient = c.decay_gradient,
+        .skips_satisfied = c.skips_satisfied != 0,
         .problem = c.problem ? std::make_shared<const Problem>(to_problem(*c.problem, words)) : nullptr,
         .sample = c.sample, .replacement = c.replacement != 0, .short_last = c.short_last != 0,
         .eval_every = c.eval_every, .eval_size = c.eval_size, .eval_fresh = c.eval_fresh != 0,

@@ -48,8 +48,8 @@ public:
     virtual int64_t steps() const = 0;  // updates done so far, summed over the slots
 };
 
-enum class Layout { lanes, within, deep };
-inline constexpr std::array LAYOUT_NAMES{"lanes", "within", "deep"};
+enum class Layout { lanes, within, deep, tables };
+inline constexpr std::array LAYOUT_NAMES{"lanes", "within", "deep", "tables"};
 
 // The examples of one step of a run, or those that it is judged on.
 struct DrawnExamples {

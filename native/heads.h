@@ -14,14 +14,15 @@ template <class L>
 struct Samples {
     typename L::Inputs inputs;
     int count = 0;
-    vf y[L::BLOCK]{};
-    vf f[L::BLOCK]{};
-    vf slope[L::BLOCK]{};  // d loss / d f, over the batch size
+    static constexpr int REGISTERS_OF_LABELS = L::BLOCK / L::PACKED;
+    vf y[REGISTERS_OF_LABELS]{};
+    vf f[REGISTERS_OF_LABELS]{};
+    vf slope[REGISTERS_OF_LABELS]{};  // d loss / d f, over the batch size
     vf share{};            // one over the batch size, each run's own
     bool even = true;      // whether all samples count in all runs
     vu counted{};          // otherwise how many do
 
-    explicit Samples(const Config& config) : inputs(config.words()) {}
+    explicit Samples(const Config& config) : inputs(config) {}
 };
 
 // A block on its way through the layer.

@@ -1,7 +1,9 @@
 // Compiled once per instruction set; PARITYLAB_ISA is its name.
 #include "deep_network.h"
 #include "group.h"
+#include "network.h"
 #include "peak.h"
+#include "table_network.h"
 #include "trainer.h"
 #include "words.h"
 
@@ -23,12 +25,10 @@ DrawnExamples examples_of(const Config& config, const Run& run, int64_t step, bo
         const int count = static_cast<int>(std::min<int64_t>(L::BLOCK, size - first));
         evaluation ? batches->evaluation(*block, stream, first, count) : batches->train(*block, static_cast<int>(first), count);
         for (int s = 0; s < count; ++s) {
-            drawn.labels.push_back(block->y[s][lane]);
+            drawn.labels.push_back(L::PACKED == 1 ? block->y[s][lane] : block->y[s / L::PACKED][s % L::PACKED]);
             for (int w = 0; w < config.words(); ++w) {
-                uint32_t word = 0;
-                const int bits = std::min(32, config.inputs - w * 32);
-                for (int bit = 0; bit < bits; ++bit) word |= uint32_t{block->inputs.row(w, s)(bit)[lane] < 0} << bit;
-                drawn.bits.push_back(word);
+                const int unused = std::max(0, (w + 1) * 32 - config.inputs);
+                drawn.bits.push_back(block->inputs.bits(w, s, lane) & (~0u >> unused));
             }
         }
     }
@@ -38,16 +38,28 @@ DrawnExamples examples_of(const Config& config, const Run& run, int64_t step, bo
 #define PARITYLAB_TEXT(x) #x
 #define PARITYLAB_NAME(x) PARITYLAB_TEXT(x)
 
+template <class Net>
+std::unique_ptr<Group> trainer(const Config& config, Trace* trace) {
+    return std::make_unique<Trainer<Net>>(config, trace);
+}
+
 Kernel kernel() {
-    const auto make_group = [](const Config& config, Layout layout, Trace* trace) -> std::unique_ptr<Group> {
-        if (layout == Layout::lanes) return std::make_unique<Trainer<Network<RunsInLanes>>>(config, trace);
-        if (layout == Layout::within) return std::make_unique<Trainer<Network<UnitsInLanes>>>(config, trace);
-        return std::make_unique<Trainer<DeepNetwork>>(config, trace);
+    const auto make_group = [](const Config& config, Layout layout, Trace* trace) {
+        switch (layout) {
+            case Layout::lanes:
+                return config.bits ? trainer<Network<RunsInLanesReading<true>>>(config, trace)
+                                   : trainer<Network<RunsInLanes>>(config, trace);
+            case Layout::within: return trainer<Network<UnitsInLanes>>(config, trace);
+            case Layout::deep: return trainer<DeepNetwork>(config, trace);
+            case Layout::tables: return trainer<TableNetwork>(config, trace);
+        }
+        return std::unique_ptr<Group>();
     };
     const auto draw_examples = [](const Config& config, Layout layout, const Run& run, int64_t step, bool evaluation) {
         const auto of = layout == Layout::lanes    ? examples_of<RunsInLanes>
                         : layout == Layout::within ? examples_of<UnitsInLanes>
-                                                   : examples_of<DeepUnits>;
+                        : layout == Layout::deep   ? examples_of<DeepUnits>
+                                                   : examples_of<UnitsByTable>;
         return of(config, run, step, evaluation);
     };
     return {PARITYLAB_NAME(PARITYLAB_ISA), make_group, draw_words, draw_examples, fma_flops};

@@ -1,13 +1,15 @@
 // What the lanes of a register stand for: runs, or units of one run. The kernel is written once for both.
 //
 // A layout says how many runs a group holds (SLOTS), where a unit's parameters live (place), how lanes add up to one
-// run's output (sum), how inputs are drawn and become +-1 (Inputs), how many samples go through the network together
-// (BLOCK) and how wide a tile may be (MAX_UNITS, measured).
+// run's output (sum), how inputs are drawn and become numbers (Inputs), how many samples go through the network together
+// (BLOCK), how many of them share a register of labels (PACKED), how wide a tile may be (MAX_UNITS, measured) and how
+// many registers of it belong together (WHOLE).
 // Per-run values, such as learning rates and keys, are registers too: one lane each, or the same value in all.
 #pragma once
 
 #include <vector>
 
+#include "config.h"
 #include "simd.h"
 #include "threefry.h"
 
@@ -18,11 +20,15 @@ struct Place {
     int vector, lane;
 };
 
-// Small networks: lane l of every register belongs to the run in slot l. Inputs stay packed until they are used.
-struct RunsInLanes {
+// Small networks: lane l of every register belongs to the run in slot l. Inputs stay packed until they are used, as signs
+// or as bits.
+template <bool BITS>
+struct RunsInLanesReading {
     static constexpr int SLOTS = LANES;
     static constexpr int BLOCK = 32;
+    static constexpr int PACKED = 1;
     static constexpr int PARTIAL_SUMS = 1;
+    static constexpr int WHOLE = 1;
     static constexpr int MAX_UNITS = REGISTERS == 32 ? 10 : 5;  // unpacking an x is dear: let many units share it
 
     static int vectors(int width) { return width; }
@@ -34,6 +40,12 @@ struct RunsInLanes {
     static void set(Vector& v, int slot, Value value) {
         v[slot] = value;
     }
+    // Of registers with a value for each sample, that of sample s.
+    template <class Vector, class Value>
+    static void put(Vector* all, int s, int slot, Value value) {
+        set(all[s], slot, value);
+    }
+    static uint32_t get(const vu* all, int s, int slot) { return all[s][slot]; }
 
     // Examples are drawn one at a time, each run's own.
     static constexpr int EXAMPLES = 1;
@@ -47,7 +59,7 @@ struct RunsInLanes {
 
     class Inputs {
     public:
-        explicit Inputs(int words) : words_(words), bits_(words * BLOCK) {}
+        explicit Inputs(const Config& config) : words_(config.words()), bits_(words_ * BLOCK) {}
 
         // Samples [first, first + count) of each run's key, and in y the parity over each run's mask.
         void draw(const Key<vu>& key, uint32_t first, int count, const vu* mask, vf* y) {
@@ -73,15 +85,17 @@ struct RunsInLanes {
 
         struct Row {
             vu word;
-            vf operator()(int bit) const { return sign_of(word << (31 - bit)); }
+            vf operator()(int bit) const { return BITS ? bit_of(word << (31 - bit)) : sign_of(word << (31 - bit)); }
         };
         Row row(int word, int s) const { return {bits_[word * BLOCK + s]}; }
+        uint32_t bits(int word, int s, int lane) const { return bits_[word * BLOCK + s][lane]; }
 
     private:
         int words_;
         std::vector<vu> bits_;
     };
 };
+using RunsInLanes = RunsInLanesReading<false>;
 
 // Wide networks, of which a register's worth of copies would outgrow the cache: the lanes are neighbouring units of
 // one run. Units that pad the last register have parameters that stay 0.
@@ -89,6 +103,8 @@ template <int SAMPLES>
 struct UnitsInLanesBy {
     static constexpr int SLOTS = 1;
     static constexpr int BLOCK = SAMPLES;
+    static constexpr int PACKED = 1;
+    static constexpr int WHOLE = 1;
     static constexpr int PARTIAL_SUMS = 16 / LANES;  // sixteen sums on every instruction set, so that all agree
     static constexpr int MAX_UNITS = REGISTERS == 32 ? 5 : 3;  // an x costs one load, like a weight: square tiles
 
@@ -108,6 +124,11 @@ struct UnitsInLanesBy {
     static void set(Vector& v, int /*slot*/, Value value) {
         v = value - Vector{};
     }
+    template <class Vector, class Value>
+    static void put(Vector* all, int s, int slot, Value value) {
+        set(all[s], slot, value);
+    }
+    static uint32_t get(const vu* all, int s, int /*slot*/) { return all[s][0]; }
 
     // A register of examples is drawn at a time.
     static constexpr int EXAMPLES = LANES;
@@ -126,7 +147,8 @@ struct UnitsInLanesBy {
     // Every register of a sample needs the same x_j, so the inputs are unpacked once, to be broadcast from memory.
     class Inputs {
     public:
-        explicit Inputs(int words) : words_(words), signs_(words * BLOCK * 32) {}
+        explicit Inputs(const Config& config)
+            : words_(config.words()), on_(config.bits ? 1.0f : -1.0f), off_(config.bits ? 0.0f : 1.0f), x_(words_ * BLOCK * 32) {}
 
         void draw(const Key<vu>& key, uint32_t first, int count, const vu* mask, vf* y) {
             for (int s0 = 0; s0 < count; s0 += LANES) {
@@ -156,16 +178,22 @@ struct UnitsInLanesBy {
             const float* x;
             vf operator()(int bit) const { return broadcast(x[bit]); }
         };
-        Row row(int word, int s) const { return {&signs_[(word * BLOCK + s) * 32]}; }
+        Row row(int word, int s) const { return {&x_[(word * BLOCK + s) * 32]}; }
+        uint32_t bits(int word, int s, int /*lane*/) const {
+            uint32_t found = 0;
+            for (int bit = 0; bit < 32; ++bit) found |= uint32_t{row(word, s).x[bit] == on_} << bit;
+            return found;
+        }
 
     private:
         void unpack(int word, int s, uint32_t bits) {
-            float* x = &signs_[(word * BLOCK + s) * 32];
-            for (int bit = 0; bit < 32; ++bit) x[bit] = (bits >> bit) & 1 ? -1.0f : 1.0f;
+            float* x = &x_[(word * BLOCK + s) * 32];
+            for (int bit = 0; bit < 32; ++bit) x[bit] = (bits >> bit) & 1 ? on_ : off_;
         }
 
         int words_;
-        std::vector<float> signs_;
+        float on_, off_;  // what an input of -1 is read as, and one of +1
+        std::vector<float> x_;
     };
 };
 using UnitsInLanes = UnitsInLanesBy<32>;

@@ -31,6 +31,26 @@ struct Logistic {
     }
 };
 
+// The logistic loss between two bounds, flat at and beyond either. It matters when it is small: its logarithm is that of
+// 1 + e, of which the sum has lost digits, times e over what is left of e.
+struct ClippedLogistic {
+    float least, most;
+    vf unclipped(vf m, vf e) const {
+        const vf sum = 1.0f + e, left = sum - 1.0f;
+        const vf log = select(left == 0.0f, e, log_of_positive(sum) * (e / left));
+        return at_least(-m, vf{}) + log;
+    }
+    vf value(vf f, vf y) const {
+        const vf m = y * f;
+        return at_most(at_least(unclipped(m, exp_of_negative(-absolute(m))), broadcast(least)), broadcast(most));
+    }
+    vf slope(vf f, vf y) const {
+        const vf m = y * f, e = exp_of_negative(-absolute(m)), loss = unclipped(m, e);
+        const vf slope = -y * select(m < 0.0f, broadcast(1.0f), e) / (1.0f + e);
+        return select((loss <= least) | (loss >= most), vf{}, slope);
+    }
+};
+
 struct Correlation {
     vf value(vf f, vf y) const { return -(y * f); }
     vf slope(vf, vf y) const { return -y; }
@@ -53,6 +73,7 @@ inline void with_loss(const Config& config, Work&& work) {
         case Loss::logistic: return work(Logistic{p[0]});
         case Loss::correlation: return work(Correlation{});
         case Loss::l1: return work(L1{});
+        case Loss::clipped_logistic: return work(ClippedLogistic{p[0], p[1]});
     }
 }
 

@@ -64,6 +64,8 @@ void Message::read(Reader& r) {
     c.rule_params = r.floats();
     c.clip = r.real();
     c.decay_gradient = r.real();
+    c.bits = r.small();
+    c.skips_satisfied = r.small();
     if (r.whole() == 0) return;
     problem = read_problem(r);
     c.problem = &problem;

@@ -87,6 +87,7 @@ nb::dict to_dict(Trace trace, const Config& config) {
         out["task_accuracy"] = to_numpy(std::move(trace.by_task.accuracy), {runs, points, trace.tasks});
         out["task_loss"] = to_numpy(std::move(trace.by_task.loss), {runs, points, trace.tasks});
     }
+    out["task_skill"] = to_numpy(std::move(trace.skill), {runs, points, std::max(trace.tasks, size_t{1})});
     if (!trace.train.loss.empty()) series("train_", trace.train);
     if (!config.keep_params) return out;
     const auto array = [&](std::vector<float>& values, std::vector<size_t> shape) {
@@ -116,7 +117,7 @@ std::unique_ptr<Trace> make_trace(const Config& config, std::vector<int64_t> ste
     if (std::ranges::adjacent_find(steps, std::greater_equal{}) != steps.end()) {
         throw std::invalid_argument("trace: expected increasing steps");
     }
-    const int64_t numbers = steps.size() * (config.tasks() + (config.keep_params ? config.weights() + 2 : 1));  // of a run
+    const int64_t numbers = steps.size() * (2 * config.tasks() + (config.keep_params ? config.weights() + 2 : 1));  // of a run
     if (runs > (int64_t{1} << 40) / numbers) throw std::invalid_argument("trace: too many points");
     if (train && config.sample == 0) throw std::invalid_argument("trace: there is no finite sample");
     return std::make_unique<Trace>(config, std::move(steps), runs, train);
@@ -226,16 +227,16 @@ NB_MODULE(_lanes, m) {
                             int64_t allowed_errors, int consecutive, bool keep_params, int threads,
                             bool bias, bool head_bias, std::vector<int> below, const std::string& rule,
                             std::vector<float> rule_params, float clip, float decay_gradient, const Problem* problem,
-                            bool short_last, float within, const std::string& isa, const std::string& layout,
+                            bool short_last, float within, bool bits, bool skips_satisfied, const std::string& isa, const std::string& layout,
                             std::optional<std::tuple<std::vector<int64_t>, int64_t, bool>> trace) {
             Config config{
-                .family = parse_family(family), .inputs = n, .width = width, .below = std::move(below), .bias = bias,
+                .family = parse_family(family), .inputs = n, .bits = bits, .width = width, .below = std::move(below), .bias = bias,
                 .head_bias = bias && head_bias,
                 .activation = parse_activation(activation), .activation_params = std::move(activation_params),
                 .loss = parse_loss(loss), .loss_params = std::move(loss_params), .batch = batch, .schedule = {},
                 .rates = std::move(rates), .decay_coupled = decay_coupled, .decay_plain = decay_plain,
                 .rule = parse_rule(rule), .rule_params = std::move(rule_params), .clip = clip,
-                .decay_gradient = decay_gradient,
+                .decay_gradient = decay_gradient, .skips_satisfied = skips_satisfied,
                 .problem = problem ? std::make_shared<const Problem>(*problem) : nullptr,
                 .sample = sample, .replacement = replacement, .short_last = short_last,
                 .eval_every = eval_every, .eval_size = eval_size, .eval_fresh = eval_fresh,
@@ -251,12 +252,14 @@ NB_MODULE(_lanes, m) {
            "eval_size"_a, "eval_fresh"_a, "allowed_errors"_a, "consecutive"_a, "keep_params"_a, "threads"_a,
            "bias"_a = true, "head_bias"_a = true, "below"_a = std::vector<int>{},
            "rule"_a = "sgd", "rule_params"_a = std::vector<float>{}, "clip"_a = 0.0f, "decay_gradient"_a = 0.0f,
-           "problem"_a.none() = nb::none(), "short_last"_a = false, "within"_a = -1.0f, "isa"_a = "auto", "layout"_a = "auto", "trace"_a.none() = nb::none(),
+           "problem"_a.none() = nb::none(), "short_last"_a = false, "within"_a = -1.0f, "bits"_a = false, "skips_satisfied"_a = false,
+           "isa"_a = "auto", "layout"_a = "auto", "trace"_a.none() = nb::none(),
            "bias, head_bias: whether there are b, and c; without them those given must be 0. "
            "below: the widths of an mlp's hidden layers before the last; their W and b come one after the other. "
            "schedule: from the number of a block of SCHEDULE_BLOCK steps to the factors on lr at these steps. "
            "problem: a Problem; parities of uniform inputs unless said. within: how far from its label an output is "
-           "right; -1: by its sign. "
+           "right; -1: by its sign. bits: inputs of +1 and -1 are read as 0 and 1. "
+           "skips_satisfied: a batch whose gradient is exactly 0 moves nothing. "
            "trace: (steps, runs, train) to record curves of so many runs, of tags 0, 1, ..., and not to judge them.")
         .def("add", &add, "tag"_a, "key"_a, "W"_a, "b"_a, "u"_a, "c"_a, "lr"_a, "tau"_a, "flip"_a, "mask"_a,
              "max_steps"_a, "Puts copies of these runs at the end of the stock.")

@@ -1,47 +1,28 @@
 // The networks of one group: the way forward, the way back, and the step.
 #pragma once
 
-#include <array>
 #include <vector>
 
 #include "heads.h"
 #include "losses.h"
-#include "optimisers.h"
+#include "weights.h"
 
 namespace paritylab::PARITYLAB_ISA {
 
-// Moves a parameter by `amount` times a standard normal, in the lanes where that is not 0.
-inline void kick(vf& theta, const Key<vu>& leaf, vu element, vf amount, vi where) {
-    const vf moved = fma(amount, standard_normal(random_bits(leaf, element)), theta);
-    theta = select(where & (amount != 0.0f), moved, theta);
-}
-
 template <class L>
-class Network {
+class Network : public Weights<L> {
+    using Base = Weights<L>;
+    using Base::clear_gradient, Base::config_, Base::gradient_, Base::move_all_but_weights, Base::offset, Base::theta_;
+    using Base::tiles_, Base::weights;
+
 public:
-    using Layout = L;
     using Block = PARITYLAB_ISA::Block<L>;
     static constexpr bool FUSES = true;  // has backward_single
 
+    // Of plain SGD the sums over one block never leave the registers.
     explicit Network(const Config& config)
-        : config_(config),
-          tiles_(plan_tiles<L>(config)),
-          theta_(config),
-          // Of plain SGD the sums over one block never leave the registers.
-          gradient_(config, config.batch > L::BLOCK || !config.plain()),
-          first_(config, !config.plain()),
-          second_(config, !config.plain()),
+        : Base(config, config.batch > L::BLOCK || !config.plain()),
           after_(config.family == Family::polynet ? L::vectors(config.width) : 0) {}
-
-    void put(int slot, const Parameters& parameters) {
-        clear(slot);
-        load<L>(config_, tiles_, parameters, slot, theta_);
-    }
-    void clear(int slot) {
-        for (Registers<L>* all : {&theta_, &first_, &second_}) all->clear(slot);
-    }
-    Parameters get(int slot) { return save<L>(config_, tiles_, theta_, slot); }
-    vf nan_unless_finite() const { return PARITYLAB_ISA::nan_unless_finite(theta_); }
 
     void forward(Block& block) {
         for (const Tile& tile : tiles_) {
@@ -91,94 +72,7 @@ public:
         }
     }
 
-    // Moves the parameters by the rule, once the batch's gradient is complete.
-    void step(const Step& step) {
-        const vf scale = config_.clip > 0 ? clipping(config_, squared_norm()) : broadcast(1.0f);
-        with_rule(config_, step, [&](const auto& rule) {
-            const Move hidden(config_, rule, scale, step.lr, config_.rates[0]);
-            const Move head(config_, rule, scale, step.lr, config_.rates[1]);
-            move(hidden, theta_.W, gradient_.W, first_.W, second_.W);
-            if (config_.bias) move(hidden, theta_.b, gradient_.b, first_.b, second_.b);
-            if (config_.family != Family::mlp) return;
-            move(head, theta_.u, gradient_.u, first_.u, second_.u);
-            if (config_.head_bias) head(theta_.c, gradient_.c, first_.c, second_.c);
-        });
-        keep_padding_at_zero();
-    }
-
-    // Adds tau times a standard normal to every number of the gradient.
-    void add_noise_to_gradient(const Key<vu>& key, vf tau) { add_noise(gradient_, key, {tau, tau}); }
-
-    // Moves every parameter by lr tau, times the rate of its layer, times a standard normal.
-    void add_noise(const Key<vu>& key, vf lr, vf tau) {
-        add_noise(theta_, key, {-(lr * config_.rates[0]) * tau, -(lr * config_.rates[1]) * tau});
-    }
-
 private:
-    void add_noise(Registers<L>& to, const Key<vu>& key, std::array<vf, 2> size) {
-        const auto leaf = [&](uint32_t number) { return fold_in(key, broadcast(number)); };
-        const uint32_t b = config_.bias, c = config_.head_bias;  // the arrays are numbered b, W, c, u, those there are
-        const Key<vu> leaves[] = {leaf(0), leaf(b), leaf(b + 1), leaf(b + 1 + c)};
-        for (const Tile& tile : tiles_) {
-            for (int i = 0; i < tile.units; ++i) {
-                const vu unit = L::unit_index(tile.first + i);
-                const vi valid = L::valid(tile.first + i, config_.width);
-                if (config_.bias) kick(to.b[tile.first + i], leaves[0], unit, size[0], valid);
-                for (int j = 0; j < config_.inputs; ++j) {
-                    const vu element = unit + static_cast<uint32_t>(j) * static_cast<uint32_t>(config_.width);
-                    kick(weights(to, tile)[j * tile.units + i], leaves[1], element, size[0], valid);
-                }
-                if (config_.family == Family::mlp) kick(to.u[tile.first + i], leaves[3], unit, size[1], valid);
-            }
-        }
-        if (config_.family == Family::mlp && config_.head_bias) kick(to.c, leaves[2], vu{}, size[1], vi{} == 0);
-    }
-
-    size_t offset(const Tile& tile) const { return static_cast<size_t>(tile.first) * config_.inputs; }
-    vf* weights(Registers<L>& of, const Tile& tile) { return &of.W[offset(tile)]; }
-    vf* weights(const Tile& tile) { return weights(theta_, tile); }
-
-    template <class M>
-    static void move(const M& by, std::vector<vf>& theta, const std::vector<vf>& gradient, std::vector<vf>& first,
-                     std::vector<vf>& second) {
-        for (size_t i = 0; i < theta.size(); ++i) by(theta[i], gradient[i], first[i], second[i]);
-    }
-
-    // Unit by unit, each over its inputs: an order that tiles and instruction sets do not change.
-    vf squared_norm() {
-        const bool hidden = config_.rates[0] != 0, head = config_.rates[1] != 0 && config_.family == Family::mlp;
-        vf partial[L::PARTIAL_SUMS]{};
-        for (const Tile& tile : tiles_) {
-            for (int i = 0; i < tile.units; ++i) {
-                const int v = tile.first + i;
-                vf sum{};
-                if (hidden && config_.bias) sum += gradient_.b[v] * gradient_.b[v];
-                for (int j = 0; hidden && j < config_.inputs; ++j) {
-                    const vf g = weights(gradient_, tile)[j * tile.units + i];
-                    sum += g * g;
-                }
-                if (head) sum += gradient_.u[v] * gradient_.u[v];
-                partial[v % L::PARTIAL_SUMS] += select(L::valid(v, config_.width), sum, vf{});
-            }
-        }
-        const vf total = L::sum(partial);
-        return head && config_.head_bias ? total + gradient_.c * gradient_.c : total;
-    }
-
-    // Of the units that pad the last register; a rule that divides 0 by 0 must not make a number of them.
-    void keep_padding_at_zero() {
-        const int last = L::vectors(config_.width) - 1;
-        const vi valid = L::valid(last, config_.width);
-        const Tile& tile = tiles_.back();
-        for (Registers<L>* all : {&theta_, &first_, &second_}) {
-            for (vf* v : {&all->b[last], &all->u[last]}) *v = select(valid, *v, vf{});
-            for (int j = 0; L::SLOTS == 1 && j < config_.inputs; ++j) {
-                vf& w = weights(*all, tile)[j * tile.units + tile.units - 1];
-                w = select(valid, w, vf{});
-            }
-        }
-    }
-
     void head_forward(Block& block) {
         if (config_.family == Family::polynet) return polynet_forward(tiles_, block);
         with_activation(config_, [&](const auto& act) {
@@ -202,28 +96,6 @@ private:
         });
     }
 
-    // W is the tiles' business. Nothing needs the old values any more: g is made.
-    void move_all_but_weights(const Update (&update)[2]) {
-        const int vectors = L::vectors(config_.width);
-        for (int v = 0; config_.bias && v < vectors; ++v) theta_.b[v] = update[0](theta_.b[v], gradient_.b[v]);
-        if (config_.family != Family::mlp) return;
-        for (int v = 0; v < vectors; ++v) theta_.u[v] = update[1](theta_.u[v], gradient_.u[v]);
-        const int last = vectors - 1;
-        theta_.u[last] = select(L::valid(last, config_.width), theta_.u[last], vf{});
-        if (config_.head_bias) theta_.c = update[1](theta_.c, gradient_.c);
-    }
-
-    void clear_gradient() {
-        for (vf& g : gradient_.b) g = vf{};
-        for (vf& g : gradient_.u) g = vf{};
-        gradient_.c = vf{};
-    }
-
-    const Config& config_;
-    std::vector<Tile> tiles_;
-    Registers<L> theta_;
-    Registers<L> gradient_;
-    Registers<L> first_, second_;  // what the optimiser remembers
     std::vector<vf> after_;  // polynet's scratch
 };
 

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "config.h"
 #include "simd.h"
@@ -85,9 +86,10 @@ struct Move {
     vf scale;  // of the gradient, which is too long
     vf decay;  // that is added to the gradient
     vf rate, keep;
-    bool clips, decays_gradient, decays;
+    bool clips, decays_gradient, decays, skips;
+    vi moves;  // lanes whose gradient is not all 0
 
-    Move(const Config& config, const R& rule, vf scale, vf lr, float layer_rate)
+    Move(const Config& config, const R& rule, vf scale, vf lr, float layer_rate, vi moves)
         : rule(rule),
           scale(scale),
           decay(broadcast(config.decay_gradient)),
@@ -95,15 +97,29 @@ struct Move {
           keep(1.0f - rate * config.decay_coupled - (layer_rate != 0 ? config.decay_plain : 0.0f)),
           clips(config.clip > 0),
           decays_gradient(config.decay_gradient != 0),
-          decays(config.decays()) {}
+          decays(config.decays()),
+          skips(config.skips_satisfied),
+          moves(moves) {}
 
     void operator()(vf& theta, vf g, vf& m, vf& v) const {
+        const vf before[3] = {theta, m, v};
         if (clips) g *= scale;
         if (decays_gradient) g += decay * theta;
         const vf direction = rule(g, m, v);
         theta = (decays ? theta * keep : theta) - rate * direction;
+        if (!skips) return;
+        theta = select(moves, theta, before[0]);
+        m = select(moves, m, before[1]);
+        v = select(moves, v, before[2]);
     }
 };
+
+// Where a number is not 0: 1, and elsewhere 0.
+inline vf not_zero(const std::vector<vf>& all) {
+    vi any{};
+    for (const vf& g : all) any |= g != 0.0f;
+    return select(any, broadcast(1.0f), vf{});
+}
 
 // By what a gradient of this squared norm is multiplied.
 inline vf clipping(const Config& config, vf squared) {

@@ -28,7 +28,8 @@ enum {
     PARITYLAB_SQUARE,
     PARITYLAB_LOGISTIC, /* scale */
     PARITYLAB_CORRELATION,
-    PARITYLAB_L1
+    PARITYLAB_L1,
+    PARITYLAB_CLIPPED_LOGISTIC /* the least and the most that it is */
 };
 enum {
     PARITYLAB_SGD,
@@ -38,7 +39,7 @@ enum {
     PARITYLAB_SIGN      /* b1, b2: 0 without memory */
 };
 enum { PARITYLAB_SOLVED, PARITYLAB_CENSORED, PARITYLAB_DIVERGED, PARITYLAB_TRAINING };
-enum { PARITYLAB_RUNS_IN_LANES, PARITYLAB_UNITS_IN_LANES, PARITYLAB_DEEP, PARITYLAB_BY_SHAPE };
+enum { PARITYLAB_RUNS_IN_LANES, PARITYLAB_UNITS_IN_LANES, PARITYLAB_DEEP, PARITYLAB_LOOKED_UP, PARITYLAB_BY_SHAPE };
 
 enum { PARITYLAB_PRODUCT, PARITYLAB_SUM, PARITYLAB_TABLE, PARITYLAB_TASKS };
 
@@ -109,6 +110,8 @@ typedef struct {
     const paritylab_problem* problem; /* null: parities of uniform inputs */
     int32_t short_last;               /* 1: each pass over the sample ends with a batch of what is left */
     float within;                     /* an output is right if it is so close to its label; -1: if it has its sign */
+    int32_t bits;                     /* 1: inputs of +1 and -1 are read as 0 and 1 */
+    int32_t skips_satisfied;          /* 1: a batch whose gradient is exactly 0 moves nothing */
 } paritylab_config;
 
 /* Weights of one run: W layer after layer, each (inputs, units) row by row; b of all units; u and c of an MLP's head. */

@@ -43,7 +43,8 @@ Loss parse_loss(const std::string& name) {
                         {"square", Loss::square},
                         {"logistic", Loss::logistic},
                         {"correlation", Loss::correlation},
-                        {"l1", Loss::l1}});
+                        {"l1", Loss::l1},
+                        {"clipped-logistic", Loss::clipped_logistic}});
 }
 
 Rule parse_rule(const std::string& name) {

@@ -36,9 +36,12 @@ Demand activation_demand(const Config& config) {
 }
 
 Demand loss_demand(const Config& config) {
+    const std::vector<float>& p = config.loss_params;
+    if (config.loss == Loss::clipped_logistic) {
+        return {p.size() == 2 && p[0] > 0 && p[0] < p[1], "loss_params: clipped-logistic takes the least and the most"};
+    }
     const bool takes_one = config.loss == Loss::hinge || config.loss == Loss::logistic;
-    return {config.loss_params.size() == (takes_one ? 1 : 0),
-            "loss_params: hinge takes beta, logistic takes scale, the others nothing"};
+    return {p.size() == (takes_one ? 1 : 0), "loss_params: hinge takes beta, logistic takes scale, the others nothing"};
 }
 
 Demand rule_demand(const Config& config) {

@@ -79,6 +79,19 @@ inline vf absolute(vf x) { return (vf)((vu)x & 0x7FFFFFFFu); }
 // +1 or -1: the sign bit of `bits`, put on 1.
 inline vf sign_of(vu bits) { return (vf)((bits & 0x80000000u) | 0x3F800000u); }
 
+// 1 or 0: the sign bit of `bits`.
+inline vf bit_of(vu bits) { return (vf)((vu)((vi)bits >> 31) & 0x3F800000u); }
+
+// x in the lanes whose bits are set, 0 in the others: what to_bits says, the other way round.
+inline vf only(uint32_t bits, vf x) {
+#if defined(__AVX512F__)
+    return _mm512_maskz_mov_ps(static_cast<__mmask16>(bits), x);
+#else
+    const vi there = (broadcast(bits) & (broadcast(1u) << iota())) != 0u;
+    return (vf)((vu)there & (vu)x);
+#endif
+}
+
 // Of each bit, what two of three say.
 inline vu majority(vu a, vu b, vu c) {
 #if defined(__AVX512F__)

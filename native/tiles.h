@@ -35,11 +35,11 @@ inline int start_of_part(int whole, int parts, int i) { return static_cast<int>(
 template <class L>
 std::vector<Tile> plan_tiles(const Config& config) {
     std::vector<Tile> tiles;
-    const int vectors = L::vectors(config.width);
-    const int count = (vectors + L::MAX_UNITS - 1) / L::MAX_UNITS;
+    const int wholes = L::vectors(config.width) / L::WHOLE, most = L::MAX_UNITS / L::WHOLE;
+    const int count = (wholes + most - 1) / most;
     for (int i = 0; i < count; ++i) {
-        const int first = start_of_part(vectors, count, i), next = start_of_part(vectors, count, i + 1);
-        tiles.push_back({first, next - first, config.inputs});
+        const int first = start_of_part(wholes, count, i), next = start_of_part(wholes, count, i + 1);
+        tiles.push_back({first * L::WHOLE, (next - first) * L::WHOLE, config.inputs});
     }
     return tiles;
 }

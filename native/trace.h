@@ -30,6 +30,7 @@ struct Trace {
     size_t tasks;
     Series evaluation;
     Series by_task;                 // (runs, steps, tasks)
+    std::vector<double> skill;      // the same; of one task where there are none
     Series train;                   // on the finite sample; empty unless asked for
     std::vector<float> W, b, u, c;  // (runs, steps, ...); empty unless asked for
 
@@ -39,6 +40,7 @@ struct Trace {
           tasks(config.tasks()),
           evaluation(points()),
           by_task(points() * tasks),
+          skill(points() * std::max(tasks, size_t{1}), NAN),
           train(on_train ? points() : 0) {
         if (!config.keep_params) return;
         W.assign(points() * config.weights(), NAN);

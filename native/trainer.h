@@ -9,7 +9,7 @@
 
 #include "batches.h"
 #include "group.h"
-#include "network.h"
+#include "scores.h"
 
 namespace paritylab::PARITYLAB_ISA {
 
@@ -17,11 +17,7 @@ template <class Net>
 class Trainer final : public Group {
     using L = typename Net::Layout;
     using Block = typename Net::Block;
-
-    struct Score {
-        vi errors{};
-        vd loss{};  // summed
-    };
+    using Score = typename Scores<L>::Score;
 
 public:
     Trainer(const Config& config, Trace* trace)
@@ -31,7 +27,7 @@ public:
           batches_(config_),
           blocks_{Block(config_), Block(config_)},
           allowed_(config.tasks() > 0 ? config.problem->target.task_allowed : std::vector{config.allowed_errors}),
-          scores_(allowed_.size()) {
+          scores_(config_, allowed_.size(), trace != nullptr) {
         const double step_work = double(config.weights()) * config.batch * L::SLOTS / LANES;
         steps_per_look_ = 1 + static_cast<int64_t>(1e5 / step_work);
     }
@@ -73,7 +69,7 @@ public:
         const int64_t size = std::min(examples, of_sample ? config_.sample : config_.eval_size);
         std::vector<Record> found;
         if (active_ == 0 || size < 1) return found;
-        const Score total = scored(size, of_sample ? 1 : scores_.size(), [&](int64_t first, int count) {
+        const Score total = scored(size, of_sample ? 1 : scores_.tasks(), [&](int64_t first, int count) {
             of_sample ? batches_.sample(blocks_[0], first, count)
                       : batches_.evaluation(blocks_[0], step_vector_, first, count);
         });
@@ -279,7 +275,7 @@ private:
             if (!solved && !finished[slot]) continue;
             const Status status = diverged[slot] ? Status::diverged : solved ? Status::solved : Status::censored;
             const double size = static_cast<double>(config_.eval_size);
-            const Score total = over_tasks();
+            const Score total = scores_.over_tasks();
             stock.finish({run_[slot]->tag, status, solved ? step_[slot] : -1, step_[slot],
                           (size - total.errors[slot]) / size, total.loss[slot] / size,
                           config_.keep_params ? network_.get(slot) : Parameters{}});
@@ -297,8 +293,8 @@ private:
         const auto evaluation = [&](int64_t first, int count) {
             batches_.evaluation(blocks_[0], step_vector_, first, count);
         };
-        put(trace_->evaluation, config_.eval_size, scores_.size(), evaluation);
-        for (size_t task = 0; task < trace_->tasks; ++task) put_task(task);
+        put(trace_->evaluation, config_.eval_size, scores_.tasks(), evaluation);
+        for (size_t task = 0; task < scores_.tasks(); ++task) put_task(task);
         const auto sample = [&](int64_t first, int count) { batches_.sample(blocks_[0], first, count); };
         if (!trace_->train.loss.empty()) put(trace_->train, config_.sample, 1, sample);
         for (int slot = 0; slot < L::SLOTS; ++slot) {
@@ -313,12 +309,12 @@ private:
     // What all runs make of a sample, of which draw(first, count) makes the block.
     template <class Draw>
     Score scored(int64_t size, size_t tasks, Draw&& draw) {
-        std::fill(scores_.begin(), scores_.end(), Score{});
+        scores_.clear();
         for (int64_t first = 0; first < size; first += L::BLOCK) {
             draw(first, static_cast<int>(std::min<int64_t>(L::BLOCK, size - first)));
             add(first, tasks);
         }
-        return over_tasks();
+        return scores_.over_tasks();
     }
 
     template <class Draw>
@@ -330,40 +326,28 @@ private:
     }
 
     void put_task(size_t task) {
-        const double size = static_cast<double>((config_.eval_size - task + trace_->tasks - 1) / trace_->tasks);
+        const size_t tasks = scores_.tasks();
+        const double size = static_cast<double>((config_.eval_size - task + tasks - 1) / tasks);
         for (int slot = 0; slot < L::SLOTS; ++slot) {
-            const size_t at = run_[slot] ? place(slot) * trace_->tasks + task : 0;
-            if (run_[slot]) trace_->by_task.put(at, scores_[task].errors[slot], scores_[task].loss[slot], size);
+            if (!run_[slot]) continue;
+            const size_t at = place(slot) * tasks + task;
+            const Score& score = scores_.of(task);
+            if (trace_->tasks > 0) trace_->by_task.put(at, score.errors[slot], score.loss[slot], size);
+            trace_->skill[at] = scores_.skill(task, slot, size);
         }
     }
 
     size_t place(int slot) const { return run_[slot]->tag * trace_->steps.size() + point_; }
 
-    // Sends the first block through the network and adds its errors and losses to those of so many tasks, in turn.
+    // Sends the first block through the network and adds how it does to the scores.
     void add(int64_t first, size_t tasks) {
-        Block& block = blocks_[0];
-        network_.forward(block);
-        with_loss(config_, [&](const auto& loss) {
-            size_t task = first % tasks;
-            for (int s = 0; s < block.count; ++s) {
-                const vf f = block.f[s], y = block.y[s];
-                Score& score = scores_[task];
-                score.errors += 1 + (config_.within < 0 ? y * f > 0.0f : absolute(f - y) <= config_.within);
-                score.loss += __builtin_convertvector(loss.value(f, y), vd);
-                task = task + 1 == tasks ? 0 : task + 1;
-            }
-        });
-    }
-
-    Score over_tasks() const {
-        Score total;
-        for (const Score& score : scores_) total.errors += score.errors, total.loss += score.loss;
-        return total;
+        network_.forward(blocks_[0]);
+        scores_.add(blocks_[0], first, tasks);
     }
 
     bool few_errors(int slot) const {
         for (size_t task = 0; task < allowed_.size(); ++task) {
-            if (allowed_[task] >= 0 && scores_[task].errors[slot] > allowed_[task]) return false;
+            if (allowed_[task] >= 0 && scores_.of(task).errors[slot] > allowed_[task]) return false;
         }
         return true;
     }
@@ -371,13 +355,13 @@ private:
     // Errors and losses on the evaluation sample. Stops once every run that is due has more errors than allowed, unless
     // one is finished whatever the outcome; so the score of a run that has passed, or is finished, is complete.
     void evaluate(const bool (&due)[L::SLOTS], const bool (&finished)[L::SLOTS]) {
-        std::fill(scores_.begin(), scores_.end(), Score{});
+        scores_.clear();
         bool undecided = true;
         for (int64_t first = 0; first < config_.eval_size && undecided;) {
             const int64_t wanted = std::clamp<int64_t>(first, 4, L::BLOCK);  // 4, 4, 8, 16, ...: most runs fail at once
             const int count = static_cast<int>(std::min(wanted, config_.eval_size - first));
             batches_.evaluation(blocks_[0], step_vector_, first, count);
-            add(first, scores_.size());
+            add(first, scores_.tasks());
             undecided = false;
             for (int slot = 0; slot < L::SLOTS; ++slot) {
                 undecided |= finished[slot] || (due[slot] && few_errors(slot));
@@ -392,7 +376,7 @@ private:
     Batches<L> batches_;
     Block blocks_[2];
     const std::vector<int64_t> allowed_;  // errors, of each task that is judged; -1 of the others
-    std::vector<Score> scores_;           // of each task, on the evaluation sample
+    Scores<L> scores_;
 
     // Per slot
     std::optional<Run> run_[L::SLOTS];

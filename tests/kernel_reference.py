@@ -38,6 +38,9 @@ def lose(name, p, f, y):
         return (y - f) ** 2, 2 * (f - y)
     if name == "logistic":
         return p[0] * np.logaddexp(0, -y * f), -p[0] * y / (1 + np.exp(y * f))
+    if name == "clipped-logistic":
+        value = np.logaddexp(0, -y * f)
+        return np.clip(value, *p), np.where((value > p[0]) & (value < p[1]), -y / (1 + np.exp(y * f)), 0)
     if name == "correlation":
         return -y * f, -y
     return np.abs(y - f), np.sign(f - y)
@@ -45,6 +48,7 @@ def lose(name, p, f, y):
 
 def network(cfg, theta, x):
     """Output f (..., samples), and a function from d loss / d f to the gradients of the summed loss."""
+    x = (1 - x) / 2 if cfg.get("bits") else x
     z = x @ theta["W"] + theta["b"][..., None, :]
     if cfg["family"] == "polynet":
         f = z.prod(-1)

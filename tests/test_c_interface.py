@@ -59,7 +59,8 @@ class Config(Structure):
         ("decay_plain", c_float), ("sample", c_int64), ("replacement", c_int32), ("eval_every", c_int64),
         ("eval_size", c_int64), ("eval_fresh", c_int32), ("allowed_errors", c_int64), ("consecutive", c_int32),
         ("layout", c_int32), ("rule", c_int32), ("rule_params", Floats), ("clip", c_float), ("decay_gradient", c_float),
-        ("problem", POINTER(Problem)), ("short_last", c_int32), ("within", c_float),
+        ("problem", POINTER(Problem)), ("short_last", c_int32), ("within", c_float), ("bits", c_int32),
+        ("skips_satisfied", c_int32),
     ]
 
 
@@ -153,7 +154,7 @@ def config(cfg):
         schedule=floats(cfg["schedule"] and cfg["schedule"].factors), rule=RULES.index(cfg.get("rule", "sgd")),
         rule_params=floats(cfg.get("rule_params", [])), clip=cfg.get("clip", 0),
         decay_gradient=cfg.get("decay_gradient", 0), short_last=cfg.get("short_last", False),
-        within=cfg.get("within", -1.0),
+        within=cfg.get("within", -1.0), bits=cfg.get("bits", False), skips_satisfied=cfg.get("skips_satisfied", False),
         problem=ctypes.pointer(problem(cfg["problem"])) if cfg.get("problem") else None,
     )
 
@@ -199,8 +200,9 @@ def taken(library, pool, run):
         dict(width=7, rule="adam", rule_params=[0.9, 0.999, 1e-8], clip=0.5, decay_gradient=0.1),
         dict(width=40, layout="within", activation="gelu", activation_params=[], loss="logistic", decay_plain=0.01),
         dict(width=9, below=[20, 7], rates=[1.0, 0.5, 1.0, 2.0], schedule=factors(30)),
+        dict(width=40, layout="tables", bits=True, batch=50),
     ],
-    ids=["mlp", "neuron", "polynet", "adam", "within", "deep"],
+    ids=["mlp", "neuron", "polynet", "adam", "within", "deep", "tables"],
 )
 def test_the_c_interface_gives_the_records_of_the_module(library, options, isa):
     cfg = COMMON | options
@@ -357,8 +359,8 @@ def test_the_c_interface_names_the_instruction_sets(library):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        (dict(family=3), "family"), (dict(activation=-1), "activation"), (dict(loss=5), "loss"),
-        (dict(layout=4), "layout"), (dict(layers=0), "layers"), (dict(inputs=0), "n: expected"),
+        (dict(family=3), "family"), (dict(activation=-1), "activation"), (dict(loss=6), "loss"),
+        (dict(layout=5), "layout"), (dict(layers=0), "layers"), (dict(inputs=0), "n: expected"),
         (dict(family=2, layout=1), "layout"), (dict(batch=2**20 + 1), "batch"), (dict(sample=2**62), "sample"),
         (dict(rates=Floats(None, 2)), "floats"), (dict(rates=floats([1.0])), "rates"),
         (dict(schedule=Floats(None, -1)), "floats"), (dict(within=-2.0), "within"), (dict(short_last=1), "short_last"),

@@ -40,7 +40,8 @@ ACTIVATIONS = [
     ("clip", [INF]), ("clip", [0.7]), ("power", [1]), ("power", [3]), ("zigzag", [2]), ("zigzag", [3]),
     ("triangle", [3]), ("polynomial", [0.1, -0.5, 0.3, 0.2]), ("sinusoid", [1.3, 2.0]), ("gelu", []),
 ]
-LOSSES = [("hinge", [0.8]), ("square", []), ("logistic", [1.5]), ("correlation", []), ("l1", [])]
+LOSSES = [("hinge", [0.8]), ("square", []), ("logistic", [1.5]), ("correlation", []), ("l1", []),
+          ("clipped-logistic", [0.4, 1.1])]
 
 # --- the kernel ----------------------------------------------------------------------------------------------------
 
@@ -87,6 +88,13 @@ def trajectory(cfg, run, steps):
     return pool.advance(60.0)
 
 
+def layouts_of(cfg):
+    if cfg["family"] != "mlp":
+        return ("lanes",)
+    relu = (cfg["activation"], list(cfg["activation_params"])) == ("clip", [INF])
+    return ("lanes", "within", "deep", "tables") if relu else ("lanes", "within", "deep")
+
+
 def check_steps(run_options=None, steps=50, isas=("auto",), layouts=None, **options):
     cfg = DEFAULTS | dict(eval_every=10**6, eval_size=8) | options
     run = make_run(cfg, **(run_options or {}))
@@ -98,7 +106,7 @@ def check_steps(run_options=None, steps=50, isas=("auto",), layouts=None, **opti
         for name in names:
             noise[name] = run["tau"] * normal_of_steps(run["key"], times, "bWcu".index(name), run["start"][name].shape)
     for isa in isas:
-        for layout in layouts or (("lanes", "within", "deep") if cfg["family"] == "mlp" else ("lanes",)):
+        for layout in layouts or layouts_of(cfg):
             got = trajectory(cfg | dict(isa=isa, layout=layout), run, steps)
             assert list(got["tag"]) == list(times + 1)
             before = {k: np.concatenate([run["start"][k][None], got[k][:-1]]).astype(float) for k in "Wbuc"}
@@ -207,6 +215,8 @@ def test_layout_follows_the_shape():
     assert layout(n=30, width=1000, batch=32) == layout(n=30, width=1000, batch=1) == "within"
     assert layout(n=4096, width=50, family="polynet") == "lanes"
     assert layout(n=10, width=5, below=[7], rates=[1.0] * 3) == "deep"
+    assert layout(n=30, width=16, batch=1000) == layout(n=37, width=1000, batch=4000) == "tables"
+    assert layout(n=30, width=1000, batch=4000, activation="gelu", activation_params=[]) == "within"
 
 
 def evaluation(cfg, run, theta, t):
@@ -218,7 +228,7 @@ def evaluation(cfg, run, theta, t):
     return np.mean(y * f > 0), np.mean(lose(cfg["loss"], cfg["loss_params"], f, y)[0])
 
 
-@pytest.mark.parametrize("layout", ["lanes", "within", "deep"])
+@pytest.mark.parametrize("layout", ["lanes", "within", "deep", "tables"])
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda p: p[0])
 def test_evaluation(loss, layout):
     for fresh in (False, True):
@@ -285,7 +295,10 @@ def records(cfg, runs, max_steps, chunks=1, seconds=60.0):
         dict(n=20, width=21, batch=40, layout="within", activation="gelu", activation_params=[]),
         dict(n=20, width=21, batch=70, layout="deep"),
         dict(n=20, width=100, below=[35, 113], rates=[1.0] * 4, batch=5, loss_params=[0.3]),
-        dict(n=12, width=9, batch=8, sample=50, replacement=False, eval_every=64),
+        dict(n=20, width=50, batch=70, layout="tables"),
+        dict(n=40, width=17, batch=60, sample=60, replacement=False, layout="tables", bits=True, rule="adam",
+             rule_params=[0.9, 0.99, 1e-8], clip=0.5),
+        dict(n=12, width=9, batch=8, sample=50, replacement=False, eval_every=64, bits=True),
         dict(n=12, width=4, batch=8, family="polynet", loss="logistic", decay_coupled=0.01, eval_fresh=True),
         dict(n=33, width=12, batch=5, rule="adam", rule_params=[0.9, 0.999, 1e-8], decay_gradient=0.1),
         dict(n=20, width=21, batch=40, layout="within", rule="momentum", rule_params=[0.9, 1.0], clip=0.5),
@@ -293,8 +306,8 @@ def records(cfg, runs, max_steps, chunks=1, seconds=60.0):
         dict(n=20, width=40, below=[35], rates=[1.0] * 3, batch=70, rule="sign", rule_params=[0.9, 0.99], clip=0.5),
         dict(n=20, width=40, below=[35], rates=[1.0] * 3, rule="adam", rule_params=[0.9, 0.99, 1e-8], clip=0.5),
     ],
-    ids=["online", "single", "within", "deep of one", "deep", "sample", "polynet", "adam", "momentum", "rmsprop",
-         "sign", "deep adam"],
+    ids=["online", "single", "within", "deep of one", "deep", "tables", "tables of a whole sample", "sample", "polynet",
+         "adam", "momentum", "rmsprop", "sign", "deep adam"],
 )
 def test_records_do_not_depend_on_company(options):
     cfg = DEFAULTS | dict(eval_size=32, allowed_errors=5) | options
@@ -356,6 +369,7 @@ def test_divergence_is_seen(layout):
         dict(family="polynet", layout="within"), dict(family="neuron", width=1, layout="deep"), dict(rates=[1.0]),
         dict(below=[3]), dict(below=[0], rates=[1.0] * 3), dict(below=[3], rates=[1.0] * 3, layout="within"),
         dict(family="polynet", below=[3], rates=[1.0] * 3), dict(sample=-1),
+        dict(activation_params=[1.0], layout="tables"),
     ],
     ids=str,
 )

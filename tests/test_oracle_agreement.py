@@ -152,12 +152,26 @@ COMPOSED |= {
     "problem: staged tasks, neuron": pl.Setup(PROBLEMS["staged tasks"], replace(MLP, network=pl.Neuron("gelu"))),
 }
 CASES |= COMPOSED
-JAX_ONLY = {
+CASES |= {
     "clipped logistic": pl.Setup(PARITY, replace(MLP, loss="clipped-logistic:0.45", optimiser=pl.SGD(0.2))),
     "satisfied batches": pl.Setup(PARITY, replace(MLP, batch=1, loss="hinge:0.1", optimiser=pl.SGD(
         0.05, momentum=0.5, weight_decay=0.2, skip_satisfied=True))),
     "satisfied batches, adamw": pl.Setup(PARITY, replace(MLP, batch=1, loss="hinge:0.1", optimiser=pl.AdamW(
         0.01, 0.2, skip_satisfied=True))),
+    "bits": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, inputs="bits"))),
+    "deep, bits, logits": pl.Setup(PARITY, replace(MLP, network=pl.MLP((6, 5), inputs="bits"), loss="logistic",
+                                                   init="unbiased logits torch",
+                                                   optimiser=pl.Adam(0.01, rates=(1, 1, 2)))),
+    "normal": pl.Setup(PARITY, replace(MLP, init="normal:0.5")),
+    "bits, large batch, wide": pl.Setup(
+        pl.Parity(n=37, k=2), replace(MLP, network=pl.MLP(50, inputs="bits"), loss="square", batch=131)
+    ),
+    "whole sample, adamw": pl.Setup(
+        replace(PARITY, sample=41), replace(MLP, network=pl.MLP(17, inputs="bits"), loss="square", batch=41,
+                                            optimiser=pl.AdamW(0.01, 0.5))
+    ),
+}
+JAX_ONLY = {
     "outputs": pl.Setup(pl.Problem(9, pl.Outputs([(0, 1), (3, 4, 5), (2,)]), noise=0.1, scale=2.0),
                         replace(MLP, network=pl.MLP((6, 5), outputs=3), loss="square", batch=7)),
     "outputs, some counted": pl.Setup(pl.Problem(9, pl.Outputs([(0, 1), (3, 4)], counted=(0.3, 1)), sample=11),
@@ -166,11 +180,6 @@ JAX_ONLY = {
     "composed tasks": pl.Setup(pl.Problem(9, COMPOSED_TASKS, scale=3.0), replace(MLP, batch=7)),
     "tasks in turn": pl.Setup(pl.Problem(9, TURNS, noise=0.1), replace(MLP, batch=7)),
     "sample of tasks in turn": pl.Setup(pl.Problem(40, TURNS, "biased:0.4", sample=17), replace(MLP, batch=7)),
-    "bits": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, inputs="bits"))),
-    "deep, bits, logits": pl.Setup(PARITY, replace(MLP, network=pl.MLP((6, 5), inputs="bits"), loss="logistic",
-                                                   init="unbiased logits torch",
-                                                   optimiser=pl.Adam(0.01, rates=(1, 1, 2)))),
-    "normal": pl.Setup(PARITY, replace(MLP, init="normal:0.5")),
     "tanh": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, "tanh"))),
     "disjoint polynet": pl.Setup(pl.Parity(n=8, support=(0, 4)), replace(MLP, network=pl.DisjointPolyNet(2))),
     "transformer": pl.Setup(
@@ -236,10 +245,11 @@ def update_history(setup: pl.Setup):
     return run(start(setup))
 
 
-SHORT_ON_JAX = ("satisfied batches", "bits", "outputs, some counted")
+SHORT_ON_JAX = ("outputs, some counted",)
 SHORT = ("mlp relu", "neuron zigzag:3", "polynet hinge", "two words", "label noise", "finite sample", "gradient noise",
          "weight decay", "frozen first layer", "schedule", "deep", "adam", "momentum", "deep, adamw", "problem: sum",
-         "problem: two tasks", "problem: staged", "problem: mixture", "problem: short last of a table")
+         "problem: two tasks", "problem: staged", "problem: mixture", "problem: short last of a table",
+         "bits", "bits, large batch, wide", "clipped logistic", "satisfied batches", "whole sample, adamw")
 
 
 @pytest.mark.parametrize("name", long_but([*CASES, *JAX_ONLY], *SHORT, *SHORT_ON_JAX))
@@ -271,6 +281,7 @@ def test_the_jax_engine_follows_the_oracle(name):
 def test_the_lanes_engine_follows_the_oracle_in_all_layouts(name):
     network = CASES[name].learner.network
     depth = len(network.widths) if isinstance(network, pl.MLP) else 0
-    for layout in (("lanes",), ("lanes", "within", "deep"), ("deep",))[min(depth, 2)]:
+    shallow = ("lanes", "within", "deep", *(["tables"] if depth and network.activation.spec == "relu" else []))
+    for layout in (("lanes",), shallow, ("deep",))[min(depth, 2)]:
         for isa in lanes.kernel().supported_isas() if depth > 1 else ("auto",):
             assert_follows_oracle(CASES[name], engine_history(CASES[name], engine="lanes", layout=layout, isa=isa))

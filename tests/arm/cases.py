@@ -23,9 +23,11 @@ Case = tuple[Config, list[dict[str, Any]], np.ndarray]
 
 FAMILIES = ("mlp", "neuron", "polynet")  # these five in the order of native/paritylab.h
 KINDS = ("clip", "power", "zigzag", "triangle", "polynomial", "sinusoid", "gelu")
-LOSS_KINDS = ("hinge", "square", "logistic", "correlation", "l1")
+LOSS_KINDS = ("hinge", "square", "logistic", "correlation", "l1", "clipped-logistic")
 RULES = ("sgd", "momentum", "adam", "rmsprop", "sign")
-LAYOUTS = ("lanes", "within", "deep", "auto")
+LAYOUTS = ("lanes", "within", "deep", "tables", "auto")
+SHALLOW = LAYOUTS[:-1]
+"""Of a network with one hidden layer of ReLU."""
 WILD = ("power", "polynomial")  # their runs diverge unless they start small and move slowly
 COMMON = DEFAULTS | dict(n=12, eval_size=48, eval_every=5, allowed_errors=2)
 
@@ -73,7 +75,8 @@ def _activations_and_losses() -> list[Case]:
     for (activation, params), (loss, loss_params) in itertools.product(ACTIVATIONS, LOSSES):
         named = dict(activation=activation, activation_params=params, loss=loss, loss_params=loss_params)
         start = dict(lr=0.01, scale=0.5) if activation in WILD else {}
-        found += [_case(9, 20, **start, **named, width=7, layout=layout) for layout in ("lanes", "within", "deep")]
+        layouts = SHALLOW if params == [INF] else SHALLOW[:-1]
+        found += [_case(9, 20, **start, **named, width=7, layout=layout) for layout in layouts]
         found += [_case(9, 20, **start, **named, width=1, family="neuron")]
     for loss, loss_params in LOSSES:
         found += [_case(9, 20, lr=0.02, scale=0.8, loss=loss, loss_params=loss_params, family="polynet", width=width)
@@ -84,7 +87,11 @@ def _activations_and_losses() -> list[Case]:
 def _shapes() -> list[Case]:
     shapes = ((5, 1), (31, 2), (32, 11), (33, 3), (40, 64), (70, 17), (1024, 2))
     found = [_case(5, 8, n=n, width=width, batch=batch, layout=layout)
-             for (n, width), batch, layout in itertools.product(shapes, (1, 7, 33, 70), ("lanes", "within", "deep"))]
+             for (n, width), batch, layout in itertools.product(shapes, (1, 7, 33, 70), SHALLOW)]
+    found += [_case(3, 8, n=40, width=37, batch=batch, bits=True, layout=layout)
+              for batch, layout in itertools.product((1, 70, 300), SHALLOW)]
+    found += [_case(2, 6, n=n, width=width, batch=batch, eval_size=500)
+              for n, width, batch in ((30, 33, 700), (37, 500, 300), (100, 16, 5000))]
     return [*found, _case(2, 6, n=30, width=1000, batch=32), _case(2, 6, n=30, width=1000, batch=1)]
 
 
@@ -105,18 +112,20 @@ def _deep() -> list[Case]:
 
 def _options() -> list[Case]:
     found = []
-    for batch, layout in itertools.product((1, 8, 40), ("lanes", "within", "deep")):
+    for batch, layout in itertools.product((1, 8, 40), SHALLOW):
         shape = dict(n=33, width=9, batch=batch, layout=layout)
         found += [
             _case(9, 20, **shape, tau=0.3),
             _case(9, 20, **shape, flip=2**30),
             _case(9, 20, **shape, bias=False),
+            _case(9, 20, **shape, loss_params=[0.05], skips_satisfied=True, decay_plain=0.01),
             _case(9, 20, **shape, decay_coupled=0.3, decay_plain=0.01, rates=(0.5, 2.0)),
             _case(9, 20, **shape, decay_plain=0.01, rates=(1.0, 0.0)),
             _case(9, 20, **shape, schedule=factors(20)),
             _case(9, 20, **shape, eval_fresh=True, consecutive=2, allowed_errors=20),
             _case(9, 20, **shape, sample=30, replacement=True, flip=2**29),
             _case(9, 20, **shape, sample=30, replacement=False, flip=2**29),
+            _case(9, 20, **shape, sample=batch, replacement=False),
         ]
     found += [_case(9, 20, tau=0.1, family="polynet", n=33, width=3), _case(9, 20, tau=0.1, family="neuron", width=1)]
     return found
@@ -126,7 +135,7 @@ def _optimisers() -> list[Case]:
     rules = (("sgd", []), ("momentum", [0.9, 0.0]), ("momentum", [0.9, 1.0]), ("adam", [0.9, 0.999, 1e-8]),
              ("rmsprop", [0.99, 1e-8, 0.0]), ("rmsprop", [0.9, 1e-8, 0.5]), ("sign", [0.0, 0.0]), ("sign", [0.9, 0.99]))
     found = []
-    for (rule, params), layout in itertools.product(rules, ("lanes", "within", "deep")):
+    for (rule, params), layout in itertools.product(rules, SHALLOW):
         shape = dict(n=33, width=9, batch=8, layout=layout, rule=rule, rule_params=params)
         found += [_case(9, 20, lr=0.01, **shape, tau=0.1), _case(9, 20, lr=0.01, **shape, clip=0.3, decay_gradient=0.1)]
         found += [_case(9, 20, lr=0.01, below=[20], rates=[1.0, 0.0, 2.0], clip=0.3,
@@ -139,7 +148,8 @@ def _divergence() -> list[Case]:
     wild = dict(activation="power", activation_params=[3], loss="square", loss_params=[])
     found = [_case(9, 40, lr=1e3, width=7, layout=layout, **wild) for layout in ("lanes", "within", "deep")]
     tiny = dict(lr=1e-38, scale=1e-38, width=7, activation="clip", activation_params=[INF])
-    return [*found, *(_case(9, 20, layout=layout, **tiny) for layout in ("lanes", "within", "deep"))]
+    return [*found, *(_case(9, 20, layout=layout, **tiny) for layout in SHALLOW),
+            _case(9, 40, lr=1e3, width=7, layout="tables", loss="square", loss_params=[])]
 
 
 def _problems() -> list[Case]:
@@ -159,7 +169,7 @@ def _problems() -> list[Case]:
                    stages=[pl.Stage(6, "biased:0.9", slide=True), pl.Stage(13, batch=3, noise=0.2)]),
     ]
     found = []
-    for problem, layout in itertools.product(posed, ("lanes", "within", "deep")):
+    for problem, layout in itertools.product(posed, SHALLOW):
         told = sources.told(problem, pl.Protocol(eval_size=48, threshold=0.9), 8)
         shape = dict(n=problem.n, width=9, batch=8, layout=layout, sample=problem.sample or 0, replacement=False,
                      short_last=problem.short_last)
@@ -225,6 +235,7 @@ def _parts(case: Case) -> list[bytes]:
         _real(cfg.get("within", -1.0)),
         _whole(cfg["consecutive"], LAYOUTS.index(cfg["layout"]), RULES.index(cfg.get("rule", "sgd"))),
         _many(cfg.get("rule_params", []), "<f4"), _real(cfg.get("clip", 0), cfg.get("decay_gradient", 0)),
+        _whole(cfg.get("bits", False), cfg.get("skips_satisfied", False)),
         _whole(problem is not None), *(_problem(problem) if problem else []), _whole(len(runs)),
     ]
     for run, steps in zip(runs, max_steps, strict=True):

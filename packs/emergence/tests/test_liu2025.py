@@ -29,7 +29,7 @@ def plain(params, x, y, steps, rate=0.001, b1=0.9, b2=0.999, eps=1e-8):
 
 def test_training_is_that_of_bits_with_targets_zero_and_one():
     sample, steps = 200, 20
-    setup = common.setup([(0, 1), (2, 3)], sample)
+    setup = common.setup(common.TWO, [(0, 1), (2, 3)], sample)
     found = pl.curves(setup, [0, steps], train=True, weights=True)
     key = rng.run_keys(np.array([0]), np.array([0]))[0]
     drawn, labels = make_step(setup.program)[1](key, np.uint32(0), setup.problem.mask)
@@ -47,7 +47,7 @@ def test_training_is_that_of_bits_with_targets_zero_and_one():
 
 
 def test_a_tenth_of_the_sample_counts_and_the_divisor_is_that_of_all():
-    problem = common.setup([(0, 1), (2, 3)], 1000, (1.0, 0.1)).problem
+    problem = common.setup(common.TWO, [(0, 1), (2, 3)], 1000, (1.0, 0.1)).problem
     assert problem.target.counts(1000) == (1000, 100)
 
 

@@ -140,7 +140,7 @@ def tidy(curves: Any) -> Any:
     columns |= {name: values.ravel() for name in names if (values := getattr(curves, name)) is not None}
     for name in ("accuracy", "loss", "skill"):
         by_task = getattr(curves, f"task_{name}")
-        if by_task is not None:
+        if by_task is not None and curves.task_accuracy is not None:  # there are several
             columns |= {f"task_{t}_{name}": by_task[:, :, t].ravel() for t in range(by_task.shape[2])}
     if isinstance(curves.weights, list):  # layers, as in all networks but a user's own
         path = np.moveaxis(curves.weights[0]["w"], 1, 0).reshape(points, runs, -1)

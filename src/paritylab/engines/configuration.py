@@ -43,6 +43,8 @@ class Configuration:
     bias: bool
     head_bias: bool
     """Whether the output has one too."""
+    bits: bool
+    """Whether inputs of +1 and -1 are read as 0 and 1."""
     batch: int
     activation: str
     activation_params: list[float]
@@ -60,6 +62,7 @@ class Configuration:
     clip: float
     """The largest norm of a gradient; 0 for any."""
     decay_gradient: float
+    skips_satisfied: bool
     problem: dict[str, Any] | None
     """What is learned; None for parities of uniform inputs."""
     sample: int
@@ -86,7 +89,7 @@ class Configuration:
         rule, rule_params = rule_of(optimiser)
         decays = {form: float(optimiser.weight_decay) * (optimiser.decay_form == form)
                   for form in ("coupled", "decoupled", "plain")}
-        if rule == "sgd" and not optimiser.clip:  # without memory both are the same, and one is faster
+        if rule == "sgd" and not optimiser.clip and not optimiser.skip_satisfied:  # the same, and faster
             decays = {"coupled": 0.0, "decoupled": decays["coupled"] + decays["decoupled"], "plain": decays["plain"]}
         return cls(
             n=problem.n,
@@ -95,6 +98,7 @@ class Configuration:
             below=list(widths[:-1]),
             bias=getattr(network, "bias", True),
             head_bias=getattr(network, "output_bias", True),
+            bits=getattr(network, "inputs", "signs") == "bits",
             batch=program.learner.batch,
             activation=activation,
             activation_params=[float(x) for x in numbers],
@@ -108,6 +112,7 @@ class Configuration:
             rule_params=rule_params,
             clip=float(optimiser.clip or 0.0),
             decay_gradient=decays["coupled"],
+            skips_satisfied=optimiser.skip_satisfied,
             problem=sources.told(problem, protocol, program.learner.batch),
             sample=problem.examples,
             replacement=problem.replacement,
@@ -128,7 +133,7 @@ class Configuration:
     @property
     def plain(self) -> bool:
         """Whether the sums of a batch move the weights as they are."""
-        return self.rule == "sgd" and not self.clip
+        return self.rule == "sgd" and not self.clip and not self.skips_satisfied
 
     def to_dict(self) -> dict[str, Any]:
         """The keywords of the kernel's constructor."""

@@ -38,16 +38,12 @@ def refusal(setup: Setup) -> str | None:
         return f"it has no {type(network).__name__}"
     if isinstance(network, (MLP, Neuron)) and network.activation.native is None:
         return f"it has no activation {network.activation.spec}"
-    if isinstance(network, MLP) and network.inputs != "signs":
-        return "its inputs are signs, not bits"
     if isinstance(network, MLP) and network.outputs > 1:
         return "its networks have one output"
     if setup.learner.loss.native is None:
         return f"it has no loss {setup.learner.loss.spec}"
     if type(optimiser) not in RULES:
         return f"it has no {type(optimiser).__name__}"
-    if optimiser.skip_satisfied:
-        return "it has no skip_satisfied"
     if setup.protocol.until_loss is not None:
         return "it has no until_loss"
     return _too_large(setup)

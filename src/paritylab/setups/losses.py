@@ -61,13 +61,18 @@ def logistic(scale: float) -> Function:
     return lambda f, y: scale * jnp.logaddexp(0.0, -y * f)
 
 
+def bounds(c: float) -> tuple[float, float]:
+    """Between which a logistic loss is whose probabilities are clipped to [c, 1 - c]."""
+    return -math.log(np.float32(1 - c)), -math.log(c)
+
+
 def clipped_logistic(c: float) -> Function:
     """The logistic loss, but at least -log(1 - c) and at most -log(c); its derivative is 0 at and beyond either.
 
     That is the cross-entropy of the probability 1 / (1 + exp(-y f)) of the label, clipped to [c, 1 - c]; 1 - c is
     rounded to single precision, as it is where probabilities are: of c = 1e-7 the least loss is 2^-23 = 1.19e-7.
     """
-    least, most = (np.float32(-math.log(p)) for p in (np.float32(1 - c), c))
+    least, most = map(np.float32, bounds(c))
 
     def function(f: Any, y: Any) -> Any:
         loss = jnp.logaddexp(0.0, -y * f)
@@ -119,7 +124,7 @@ def _named(given: str) -> Loss:
         return Loss(spec, logistic(scale), ("logistic", (scale,)))
     if name == "clipped-logistic":
         require(1.2e-38 <= numbers[0] < 0.5, f"clipped-logistic clips at a c from 1.2e-38 to 0.5, not {numbers[0]:g}")
-        return Loss(spec, clipped_logistic(numbers[0]))
+        return Loss(spec, clipped_logistic(numbers[0]), ("clipped-logistic", bounds(numbers[0])))
     if name == "square":
         return Loss(spec, lambda f, y: (y - f) ** 2, ("square", ()))
     if name == "correlation":

@@ -60,7 +60,7 @@ class WarpsPool:
         params, kept = param_count(self._configuration), memories(self._configuration)
         most = min(MOST_BYTES, found.chip.memory // MEMORY_SHARE)
         self.slots = max(1, min(runs, MOST_ROWS, most // (4 * params * (1 + kept))))
-        scores = 2 * (program.problem.tasks + trace.train) if trace else 0
+        scores = 3 * max(1, program.problem.tasks) + 2 * trace.train if trace else 0
         self._make_table(params, kept, scores)
         self._make_scratch(most)
         addresses = [found.address(self._table[name]) for name in COLUMNS]

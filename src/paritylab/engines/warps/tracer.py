@@ -25,11 +25,12 @@ class WarpsTracer(WarpsPool):
         self._points = trace.points
         self._tasks = program.problem.tasks
         shape = (runs, len(trace.points))
-        self._series = {name: np.zeros(shape, np.float32) for name in ("accuracy", "loss")}
+        self._series: dict[str, np.ndarray] = {name: np.zeros(shape, np.float32) for name in ("accuracy", "loss")}
         tasks = [f"task_{name}" for name in self._series] if self._tasks else []
         train = [f"train_{name}" for name in self._series] if trace.train else []
         self._series |= {name: np.zeros((*shape, self._tasks), np.float32) for name in tasks}
         self._series |= {name: np.zeros(shape, np.float32) for name in train}
+        self._series["task_skill"] = np.zeros((*shape, max(1, self._tasks)), np.float32)
         self._weights: Any = None
         self._keeps_weights = keep_params
         self._shape = shape
@@ -59,9 +60,10 @@ class WarpsTracer(WarpsPool):
         scores = self._device.numpy(self._table["scores"][rows])
         for i, name in enumerate(("accuracy", "loss")):
             if self._tasks:
-                self._series[f"task_{name}"][where] = scores[:, i : 2 * self._tasks : 2]
+                self._series[f"task_{name}"][where] = scores[:, i : 3 * self._tasks : 3]
             if f"train_{name}" in self._series:
-                self._series[f"train_{name}"][where] = scores[:, 2 * self._tasks + i]
+                self._series[f"train_{name}"][where] = scores[:, i - 2]
+        self._series["task_skill"][where] = scores[:, 2 : 3 * max(1, self._tasks) : 3]
         if self._keeps_weights:
             params = self._params(self._device.numpy(self._table["params"][rows]))
             if self._weights is None:

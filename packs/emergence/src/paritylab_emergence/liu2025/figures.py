@@ -52,6 +52,8 @@ def by_share(shares: Sequence[float], times: Sequence[Floats], theirs: Sequence[
     axes.plot(rarity * 1.05, theirs, color=plots.COLOURS[1], marker="x", linestyle="none", label="published runs")
     axes.plot(rarity, middle[0] * rarity, color=plots.GREY, linestyle="dashed", label="as long as it is rare")
     axes.set_ylim(100, 1000)
-    own_ticks(axes, [100, 200, 500, 1000])
+    own_ticks(axes, rarity.tolist())
+    axes.set_yticks([100, 200, 500, 1000], ["100", "200", "500", "1000"])
+    axes.minorticks_off()
     plots.legend_above(figure, axes, most=2)
     return figure

@@ -29,7 +29,7 @@ MARKS: Mapping[str, tuple[str, str]] = {MEMORISE: ("s", "dashed"), GROK: ("o", "
 def draw_map(ours: Networks, published: Networks) -> Figure:
     """A panel for each sample size, published above ours: of each cell a bar with the share of every outcome."""
     decays, widths, samples = (sorted({cell[i] for cell in ours.cells}) for i in range(3))
-    figure = plots.blank(0.75 + 0.29 * 2 * max(3, len(widths)), "double")
+    figure = plots.blank(0.75 + 0.29 * 2 * max(4, len(widths)), "double")
     grid = figure.subplots(2, len(samples), sharex=True, sharey=True, squeeze=False)
     for row, (networks, whose) in enumerate(((published, "published"), (ours, "here"))):
         for axes, sample in zip(grid[row], samples, strict=True):
@@ -44,8 +44,9 @@ def draw_map(ours: Networks, published: Networks) -> Figure:
             if row == 0:
                 axes.set_title(f"{sample} examples")
         runs = sorted({len(found) for cell, found in networks.cells.items() if cell in ours.cells})
-        grid[row][0].set_ylabel(f"{whose}, {runs[-1]} runs a cell\nwidth")
+        grid[row][0].set_ylabel(f"{whose},\n{runs[-1]} runs a cell")
     figure.supxlabel("weight decay", fontsize=8)
+    figure.supylabel("width", fontsize=8)
     handles = [Patch(facecolor=colour, hatch=hatch, edgecolor="black", linewidth=0.5, label=WORDS[name])
                for name, (colour, hatch) in LOOKS.items()]
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))

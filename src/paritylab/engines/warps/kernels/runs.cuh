@@ -62,6 +62,7 @@ struct Score {
     bool few;  // errors, no more than allowed
     int errors;
     double loss;  // summed
+    double f, signs, products;  // sums of outputs, of the labels' signs and of both, if TRACED
 };
 
 template <class Number>
@@ -75,7 +76,7 @@ DEVICE Number sum_over_warp(Number value) {
 // (f, y). Stops once there are more errors than allowed, unless `whole`.
 template <int GROUP_COUNT, class Outputs>
 DEVICE Score score_group(u32 from, u32 size, int allowed, bool whole, const Outputs& outputs) {
-    Score score = {true, 0, 0.0};
+    Score score = {true, 0, 0.0, 0.0, 0.0, 0.0};
     for (u32 first = 0; first < size && (whole || score.errors <= allowed); first += 32 * GROUP_COUNT) {
         const u32 sample = from + first + GROUP_COUNT * lane_id();
         float f, y;
@@ -83,17 +84,30 @@ DEVICE Score score_group(u32 from, u32 size, int allowed, bool whole, const Outp
         const bool counts = sample < size;
         score.errors += __popc(__ballot_sync(ALL, counts && !is_right(f, y)));
         if (counts) score.loss += (double)Loss::value(f, y);
+        if (TRACED && counts) {
+            const double sign = y > 0.0f ? 1.0 : y < 0.0f ? -1.0 : 0.0;
+            score.f += (double)f, score.signs += sign, score.products += sign * (double)f;
+        }
     }
     score.few = score.errors <= allowed;
     return score;
 }
 
-// What is recorded of a run at a point of its curve: accuracy and loss of each task, and on the training sample.
-constexpr int SCORES = TRACED ? 2 * (TASK_COUNT + TRAINED) : 0;
+// What is recorded of a run at a point of its curve: accuracy, loss and skill of each task, accuracy and loss on the
+// training sample.
+constexpr int SCORES = TRACED ? 3 * GROUPS + 2 * TRAINED : 0;
 
 DEVICE void put_score(float* scores, const Score& score, int size, bool first) {
     const double loss = sum_over_warp(score.loss);
     if (first) scores[0] = (float)((double)(size - score.errors) / size), scores[1] = (float)(loss / size);
+}
+
+// That of a task: the covariance of the output with the label's sign, in units of the label's size.
+DEVICE void put_task(float* scores, const Score& score, int size, bool first) {
+    put_score(scores, score, size, first);
+    const double f = sum_over_warp(score.f) / size, signs = sum_over_warp(score.signs) / size;
+    const double products = sum_over_warp(score.products) / size;
+    if (first) scores[2] = (float)((products - f * signs) / (SCALE < 0.0f ? -SCALE : SCALE));
 }
 
 // The score on the evaluation sample, task by task, if there are tasks: once there are more errors than allowed in one,
@@ -101,13 +115,17 @@ DEVICE void put_score(float* scores, const Score& score, int size, bool first) {
 // says which thread records those of tasks.
 template <class Outputs>
 DEVICE Score evaluate(bool whole, float* scores, bool first, const Outputs& outputs) {
-    if (GROUPS == 1) return score_group<1>(0, EVAL_SIZE, ALLOWED, whole, outputs);
-    Score all = {true, 0, 0.0};
+    if (GROUPS == 1) {
+        const Score score = score_group<1>(0, EVAL_SIZE, ALLOWED, whole, outputs);
+        if (TRACED && whole) put_task(scores, score, EVAL_SIZE, first);
+        return score;
+    }
+    Score all = {true, 0, 0.0, 0.0, 0.0, 0.0};
 #pragma unroll 1
     for (int task = 0; task < GROUPS && (whole || all.few); ++task) {
         const Score score = score_group<GROUPS>(task, EVAL_SIZE, ALLOWED_ERRORS[task], whole, outputs);
-        all = {all.few && score.few, all.errors + score.errors, all.loss + score.loss};
-        if (TRACED && whole) put_score(scores + 2 * task, score, (EVAL_SIZE - task + GROUPS - 1) / GROUPS, first);
+        all.few = all.few && score.few, all.errors += score.errors, all.loss += score.loss;
+        if (TRACED && whole) put_task(scores + 3 * task, score, (EVAL_SIZE - task + GROUPS - 1) / GROUPS, first);
     }
     return all;
 }

@@ -1,0 +1,94 @@
+// How all runs of a group do on a sample, task by task.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "heads.h"
+#include "losses.h"
+
+namespace paritylab::PARITYLAB_ISA {
+
+template <class L>
+class Scores {
+public:
+    struct Score {
+        vi errors{};
+        vd loss{};  // summed
+    };
+
+    // Of so many tasks. With skills, also what outputs have in common with the signs of labels.
+    Scores(const Config& config, size_t tasks, bool skills) : config_(config), scores_(tasks), skills_(skills ? tasks : 0) {}
+
+    size_t tasks() const { return scores_.size(); }
+    const Score& of(size_t task) const { return scores_[task]; }
+
+    void clear() {
+        std::fill(scores_.begin(), scores_.end(), Score{});
+        std::fill(skills_.begin(), skills_.end(), Skill{});
+    }
+
+    // Adds outputs for samples from `first` on, which are of so many tasks, in turn.
+    void add(const Samples<L>& block, int64_t first, size_t tasks) {
+        with_loss(config_, [&](const auto& loss) {
+            size_t task = first % tasks;
+            for (int r = 0; r * L::PACKED < block.count; ++r) {
+                const vf f = block.f[r], y = block.y[r], value = loss.value(f, y);
+                const vi right = config_.within < 0 ? y * f > 0.0f : absolute(f - y) <= config_.within;
+                const int samples = std::min(L::PACKED, block.count - r * L::PACKED);
+                for (int i = 0; i < samples; ++i) {
+                    Score& score = scores_[task];
+                    if constexpr (L::PACKED == 1) {
+                        score.errors += 1 + right;
+                        score.loss += __builtin_convertvector(value, vd);
+                        if (!skills_.empty()) skills_[task].add(f, y);
+                    } else {
+                        score.errors[0] += 1 + right[i];
+                        score.loss[0] += static_cast<double>(value[i]);
+                        if (!skills_.empty()) skills_[task].add(f[i], y[i]);
+                    }
+                    task = task + 1 == tasks ? 0 : task + 1;
+                }
+            }
+        });
+    }
+
+    Score over_tasks() const {
+        Score total;
+        for (const Score& score : scores_) total.errors += score.errors, total.loss += score.loss;
+        return total;
+    }
+
+    // The covariance of a run's output with the label's sign, over the size of labels.
+    double skill(size_t task, int slot, double size) const {
+        const Skill& sums = skills_[task];
+        const double scale = config_.problem ? std::abs(config_.problem->target.scale) : 1;
+        return (sums.products[slot] / size - sums.f[slot] / size * (sums.signs[slot] / size)) / scale;
+    }
+
+private:
+    struct Skill {
+        vd f{}, signs{}, products{};
+
+        void add(vf output, vf y) {
+            const vd value = __builtin_convertvector(output, vd);
+            const vd sign = __builtin_convertvector((y < 0.0f) - (y > 0.0f), vd);
+            f += value;
+            signs += sign;
+            products += value * sign;
+        }
+        void add(float output, float y) {
+            const double value = output, sign = (y > 0) - (y < 0);
+            f[0] += value;
+            signs[0] += sign;
+            products[0] += value * sign;
+        }
+    };
+
+    const Config& config_;
+    std::vector<Score> scores_;
+    std::vector<Skill> skills_;
+};
+
+}  // namespace paritylab::PARITYLAB_ISA
