@@ -42,6 +42,9 @@ static bool has_rows_up_to(const Config& config, int most) {
 }
 
 static bool can_have_tables(const Config& config) {
+#if defined(__wasm__)
+    return false;
+#endif
     const bool relu = config.activation == Activation::clip && std::isinf(config.activation_params[0]);
     return config.family == Family::mlp && config.below.empty() && relu && has_rows_up_to(config, 1 << 16);
 }
