@@ -74,7 +74,7 @@ arm: $(READY)
 
 # The native engine as WebAssembly, for the site: both modules that the package ships.
 web: $(READY)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt ziglang
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt ziglang zopfli
 	$(BIN)/python tools/web.py
 
 # The pages of docs/reference that are made from the code and from the shipped evidence.

@@ -114,7 +114,7 @@ def main() -> None:
     for name in ("nam2024", "pearce2023"):
         print(f"{name}: {report[name]:.0f} CPU-seconds, {report[name] / 2:.0f} s on two cores")
     for n in (10, 30, 60, 100, 200) if options.sweep else ():
-        for width in (10, 16, 32, 100, 256):
+        for width in (10, 16, 32, 100, 256, 1000):
             row = []
             for batch in (32, 64, 128, 256, 512, 1024, 4096):
                 given = setup(pl.Parity(n, 2), pl.MLP(width), batch, optimiser=pl.SGD(1e-6))

@@ -47,19 +47,27 @@ Kernel kernel() {
     const auto make_group = [](const Config& config, Layout layout, Trace* trace) {
         switch (layout) {
             case Layout::lanes:
-                return config.bits ? trainer<Network<RunsInLanesReading<true>>>(config, trace)
-                                   : trainer<Network<RunsInLanes>>(config, trace);
+#if !defined(__wasm__)  // a page has neither inputs as bits nor tables: it is to be small
+                if (config.bits) return trainer<Network<RunsInLanesReading<true>>>(config, trace);
+#endif
+                return trainer<Network<RunsInLanes>>(config, trace);
             case Layout::within: return trainer<Network<UnitsInLanes>>(config, trace);
             case Layout::deep: return trainer<DeepNetwork>(config, trace);
-            case Layout::tables: return trainer<TableNetwork>(config, trace);
+            case Layout::tables:
+#if !defined(__wasm__)
+                return trainer<TableNetwork>(config, trace);
+#endif
+                break;
         }
         return std::unique_ptr<Group>();
     };
     const auto draw_examples = [](const Config& config, Layout layout, const Run& run, int64_t step, bool evaluation) {
         const auto of = layout == Layout::lanes    ? examples_of<RunsInLanes>
                         : layout == Layout::within ? examples_of<UnitsInLanes>
-                        : layout == Layout::deep   ? examples_of<DeepUnits>
-                                                   : examples_of<UnitsByTable>;
+#if !defined(__wasm__)
+                        : layout == Layout::tables ? examples_of<UnitsByTable>
+#endif
+                                                   : examples_of<DeepUnits>;
         return of(config, run, step, evaluation);
     };
     return {PARITYLAB_NAME(PARITYLAB_ISA), make_group, draw_words, draw_examples, fma_flops};

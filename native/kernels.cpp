@@ -36,16 +36,24 @@ const Kernel* find_kernel(std::string_view isa) {
     return found == kernels.end() ? nullptr : &*found;
 }
 
+// A group has at least as many rows as inputs, so that what is far too large needs no plan.
+static bool has_rows_up_to(const Config& config, int most) {
+    return config.inputs <= most && rows_of(plan_groups(config)) <= most;
+}
+
 static bool can_have_tables(const Config& config) {
+#if defined(__wasm__)
+    return false;
+#endif
     const bool relu = config.activation == Activation::clip && std::isinf(config.activation_params[0]);
-    return config.family == Family::mlp && config.below.empty() && relu && rows_of(plan_groups(config)) <= 1 << 16;
+    return config.family == Family::mlp && config.below.empty() && relu && has_rows_up_to(config, 1 << 16);
 }
 
 // Measured on Zen 4 (benchmarks/tables.py). From this batch on they are 1.3 to 3 times as fast, if few units pad the last 16.
 static bool tables_pay(const Config& config) {
     const int padded_width = (config.width + 15) / 16 * 16;
-    return can_have_tables(config) && config.batch >= 256 && 4 * config.width >= 3 * padded_width &&
-           rows_of(plan_groups(config)) <= 8192;
+    return config.batch >= 256 && 4 * config.width >= 3 * padded_width && has_rows_up_to(config, 8192) &&
+           can_have_tables(config);
 }
 
 Layout choose_layout(const Config& config) {

@@ -32,7 +32,8 @@ def test_the_how_to_pages_are_there():
                            "keep-networks", "look-inside", "figures", "from-pytorch", "find-a-parity"}
 
 
-LONG = {"pose-your-own-question", "from-pytorch", "look-inside", "find-a-parity", "optimisers", "add-a-network"}
+LONG = {"pose-your-own-question", "from-pytorch", "look-inside", "find-a-parity", "optimisers", "add-a-network",
+        "multitask"}
 WITH_EXAMPLES = [name for name in HOW_TO if name != "run-on-slurm"]
 
 

@@ -56,6 +56,7 @@ def test_a_run_that_goes_on_is_the_run_that_was_not_interrupted(name, tmp_path):
             np.testing.assert_array_equal(a[:, point], b[:, 0])
 
 
+@pytest.mark.long
 def test_a_network_grows_and_keeps_what_it_has():
     small, large = setup(pl.Parity(8, 2), pl.Adam(0.01)), setup(pl.Parity(40, 2), pl.Adam(0.01))
     first = pl.curves(small, [30], runs=(2, 4, 9), seed=3, engine="jax", checkpoint=True).checkpoint

@@ -87,6 +87,7 @@ def test_outputs_by_their_supports_are_those_of_a_function_of_ones_own():
     np.testing.assert_allclose(both[0].task_loss.mean(axis=2), both[0].loss, rtol=1e-6)
 
 
+@pytest.mark.long
 def test_accuracies_of_outputs_on_the_training_sample_are_those_of_its_examples():
     problem = pl.Problem(6, pl.Outputs([(0, 1), (2, 3)]), sample=200)
     setup = pl.Setup(problem, pl.Learner(pl.MLP(20, outputs=2), optimiser=pl.SGD(0.1)), pl.Protocol(eval_size=64))
@@ -103,6 +104,7 @@ def test_accuracies_of_outputs_on_the_training_sample_are_those_of_its_examples(
     assert pl.curves(setup, [0]).train_task_accuracy is None
 
 
+@pytest.mark.long
 def test_an_output_that_counts_less_is_learned_later():
     """Of 16 networks, in all of which the other one is first; by chance that would happen once in 65,536 times."""
     problem = pl.Problem(6, pl.Outputs([(0, 1), (2, 3)], counted=(1, 0.05)))

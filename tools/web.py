@@ -8,12 +8,13 @@ beside a file that says of which sources and by which compiler.
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import zopfli.gzip
 
 from paritylab.site import engine
 
@@ -72,7 +73,7 @@ def main() -> None:
     modules = build(BUILD)
     out.mkdir(parents=True, exist_ok=True)
     for isa, module in modules.items():
-        (out / f"{isa}.wasm.gz").write_bytes(packed := gzip.compress(module, 9, mtime=0))
+        (out / f"{isa}.wasm.gz").write_bytes(packed := zopfli.gzip.compress(module))
         print(f"{isa}: {len(module):,} bytes, {len(packed):,} compressed")
     about = {"sources": engine.digest(NATIVE), "compiler": compiler(), "options": [*TARGET, *CXX, *KERNEL, *LINK],
              "bytes": {isa: len(module) for isa, module in modules.items()}}

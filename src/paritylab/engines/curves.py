@@ -46,10 +46,10 @@ class Curves:
     those of each task or output (None unless there are several), ``metrics`` what functions of the user's own return,
     by name. ``task_skill``, (runs, points, tasks) with one task where there is one target, says how much of each is
     learned: the covariance of the output with the label's sign over the task's inputs, over the size of labels. It is
-    0 for an output that knows nothing of the label and 1 for the label itself, and None where the engine does not
-    record it; ``jax`` does. ``train_task_accuracy``, (runs, points, outputs), is the accuracy of each output on the
-    training sample (None unless asked for, of several outputs). All are NaN from the point on at which a run has a
-    param that is not finite. From the ``checkpoint`` (None unless asked for) runs can go on after the last point.
+    0 for an output that knows nothing of the label and 1 for the label itself. ``train_task_accuracy``, (runs, points,
+    outputs), is the accuracy of each output on the training sample (None unless asked for, of several outputs). All
+    are NaN from the point on at which a run has a param that is not finite. From the ``checkpoint`` (None unless asked
+    for) runs can go on after the last point.
     """
 
     steps: np.ndarray

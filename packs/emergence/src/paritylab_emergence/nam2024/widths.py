@@ -173,7 +173,7 @@ class WidthTable5(Trial):
         found: list[Check] = []
         for task, level in enumerate(LEVELS):
             counts = [(int(np.sum(each[:, task] >= level)), len(each)) for each in (ends, theirs)]
-            found.append(self.share(fisher(*counts), level=level, k=task + 1))
+            found.append(self.share(fisher(counts[0], counts[1]), level=level, k=task + 1))
         return found
 
     def quick_checks(self, ends: Floats) -> list[Check]:
