@@ -16,7 +16,6 @@ import paritylab as pl
 from paritylab.engines import choose, warps
 from paritylab.engines.configuration import Configuration
 from paritylab.engines.warps import device as devices
-from paritylab.engines.warps import plan as plans
 from paritylab.engines.warps.plan import Chip, Trace, kernel_of, plan
 from paritylab.errors import InvalidInput
 
@@ -96,19 +95,18 @@ def test_deep_networks_take_the_memory_that_is_there():
         assert fit == list(sizes)[: 1 + (chip.shared > 120 * KB) + (chip.shared > 200 * KB)]
 
 
-def test_large_networks_pass_fewer_samples_at_once_where_shared_memory_is_small(monkeypatch):
-    """W4 of the documentation; it is not taken by itself as long as nobody has timed it."""
+def test_large_networks_pass_fewer_samples_at_once_where_shared_memory_is_small():
+    """W4 of the documentation, and how wide a network may be."""
     program = pl.Setup(pl.Parity(50, 3), pl.Learner(pl.MLP((512, 512, 64)), batch=64)).program
     configuration = Configuration.of(program)
     for chip in CHIPS.values():
-        made = plan(program, configuration, chip, kernel="large")
-        assert made.shared <= chip.shared
-        assert made.constants["AT_ONCE"] == (64 if chip.shared > 150 * KB else 32)
-        assert kernel_of(configuration, chip) is None
-        monkeypatch.setattr(plans, "LARGE_BY_ITSELF", True)
         assert kernel_of(configuration, chip) == "large"
+        made = plan(program, configuration, chip)
+        assert made.shared <= chip.shared
+        assert made.constants["AT_ONCE"] == (64 if chip.shared > 200 * KB else 32)
+        assert made.threads == (512 if chip.shared > 110 * KB else 256)
+        assert made.constants["AHEAD"] == (4 if chip.shared > 110 * KB else 1)
         assert kernel_of(Configuration.of(replace(program, learner=pl.Learner(pl.MLP((2048, 8))))), chip) is None
-        monkeypatch.undo()
 
 
 @pytest.mark.parametrize("capability", [(7, 5), (6, 1)])

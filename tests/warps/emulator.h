@@ -1,11 +1,13 @@
 // Runs CUDA kernels on a CPU, for tests: the threads of a block are fibers, and whatever exchanges something between
 // lanes waits until all lanes of the warp (or block) have come to the same line. Blocks run one after the other.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #ifndef __x86_64__
 #include <ucontext.h>
@@ -39,6 +41,13 @@ struct Warp {
     float a[2][16][16], b[2][8][16];             // the factors of a matrix product, b by columns
 };
 
+// Four floats on their way, of a group that was closed after so many others.
+struct Sent {
+    float* to;
+    const float* from;
+    int group;
+};
+
 struct Fiber {
 #ifdef __x86_64__
     void* stack_pointer;
@@ -49,6 +58,8 @@ struct Fiber {
     bool ended = false;
     const Meeting* waits = nullptr;
     uint64_t waits_beyond = 0;
+    std::vector<Sent> sent;                      // to shared memory, and not waited for
+    int groups = 0;
     Dim thread;
 };
 
@@ -105,6 +116,7 @@ inline void prepare(Fiber& fiber) {
     if (!fiber.stack) fiber.stack = static_cast<char*>(malloc(STACK));
     fiber.ended = false;
     fiber.waits = nullptr;
+    fiber.sent.clear(), fiber.groups = 0;
 #ifdef __x86_64__
     void** top = reinterpret_cast<void**>((reinterpret_cast<uintptr_t>(fiber.stack) + STACK) & ~uintptr_t{15});
     *--top = nullptr;                                    // keeps the stack aligned as after a call
@@ -319,7 +331,23 @@ inline void load_matrices(unsigned (&m)[4], const unsigned short* row, int line 
     }
 }
 inline float* in_device_memory(float* at) { return at; }
-inline void expect(const float*) {}
+
+// What is sent arrives when it is waited for, as late as it may.
+inline void send(float* to, const float* from) {
+    if ((reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from)) % 16) {
+        emulator::failure = "something sent that is not aligned", emulator::leave();
+    }
+    emulator::current->sent.push_back({to, from, emulator::current->groups});
+}
+inline void that_is_sent() { ++emulator::current->groups; }
+template <int GROUPS>
+inline void await_all_but() {
+    emulator::Fiber& fiber = *emulator::current;
+    const auto waiting = std::partition(fiber.sent.begin(), fiber.sent.end(),
+                                        [&](const emulator::Sent& it) { return it.group >= fiber.groups - GROUPS; });
+    std::for_each(waiting, fiber.sent.end(), [](const emulator::Sent& it) { std::memcpy(it.to, it.from, 16); });
+    fiber.sent.erase(waiting, fiber.sent.end());
+}
 
 // D += A B with A 16 x 16 and B 16 x 8 of numbers of 16 bits: each lane brings and takes its documented fragments.
 template <class Number>

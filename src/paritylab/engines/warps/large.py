@@ -6,9 +6,10 @@ from itertools import pairwise
 
 from paritylab.engines.configuration import Configuration
 
-TILES = 2  # of sixteen rows for a warp, where nothing else is said
-WARPS = {1: 16, 2: 8}  # of a team, by tiles: as many registers as a processor has, 128 or 255 for a thread
+TILES = 1  # of sixteen rows for a warp, where nothing else is said
+MOST_WARPS = 16  # of a team, for so many tiles in all: as many registers as a processor has, 128 or 255 for a thread
 AT_ONCE = (64, 32)  # samples; more of them use a weight that was read more often
+MOST_AHEAD = 4  # tiles of a warp on their way from device memory
 SMALL, OF_A_SAMPLE, OF_A_WARP = 1024, 40, 256  # bytes of shared memory for small things: large.cuh, teams.cuh
 
 
@@ -29,11 +30,23 @@ def factor_bytes(configuration: Configuration, tiles: int, samples: int) -> int:
     return 4 * (samples + 8) * max(_padded(units, tiles) for units in configuration.sizes[1:-1])
 
 
-def samples_at_once(configuration: Configuration, tiles: int, shared: int) -> int | None:
-    """How many samples pass at a time: no more than needed, if they fit into so much shared memory; None if none do."""
-    for samples in AT_ONCE:
-        needed = samples == min(AT_ONCE) or configuration.batch > samples // 2
-        small = SMALL + OF_A_SAMPLE * samples + OF_A_WARP * WARPS[tiles]
-        if needed and factor_bytes(configuration, tiles, samples) + small <= shared:
-            return samples
+def tiles_bytes(tiles: int, warps: int, ahead: int) -> int:
+    """The shared memory of tiles of weights that are on their way, so many for each warp."""
+    return 1024 * tiles * warps * ahead
+
+
+def tiles_ahead(configuration: Configuration, tiles: int, samples: int, warps: int, shared: int) -> int:
+    """How many tiles each warp may have on their way, if so much shared memory holds all that so many samples need."""
+    small = SMALL + OF_A_SAMPLE * samples + OF_A_WARP * warps
+    left = shared - small - factor_bytes(configuration, tiles, samples)
+    return max(0, min(MOST_AHEAD, left // tiles_bytes(tiles, warps, 1)))
+
+
+def samples_and_warps(configuration: Configuration, tiles: int, shared: int) -> tuple[int, int] | None:
+    """How many samples pass at a time (no more than needed) through how many warps; None if none fit."""
+    many, (more, few) = MOST_WARPS // tiles, AT_ONCE
+    for samples, warps, least_ahead in ((more, many, 2), (few, many, 2), (few, many // 2, 1)):
+        needed = samples == few or configuration.batch > few
+        if needed and tiles_ahead(configuration, tiles, samples, warps, shared) >= least_ahead:
+            return samples, warps
     return None

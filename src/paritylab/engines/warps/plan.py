@@ -28,9 +28,6 @@ SOURCES = {
     "deep": (*COMMON, "fragments", "layers", "pieces", "deep", "params", "teams"),
     "large": (*COMMON, "fragments", "layers", "halves", "large", "large_back", "params", "teams"),
 }
-# Not timed on a GPU yet: the kernel ``large`` trains only what a pool's tuning asks it to (kernel="large"), so that the
-# networks that fit nowhere else stay on ``jax``.
-LARGE_BY_ITSELF = False
 MOST_INPUTS = 256
 SMALL_BATCH = 16  # below, tensor cores would multiply mostly zeros
 MOST_SUMS = 64  # pre-activations that a thread keeps in registers
@@ -143,7 +140,7 @@ def plan(
 
     MLPs and neurons may be put on the other ``kernel``. ``tuning`` may set ``warps`` (of a block), ``blocks`` (at
     least so many on a processor), ``samples`` (at once, of ``threads`` and ``large``), ``tiles`` (of sixteen units for
-    a warp of the others) and ``team`` (warps for a network of ``deep``).
+    a warp of the others), ``team`` (warps for a network of ``deep``) and ``ahead`` (tiles on their way in ``large``).
     """
     kernel = kernel or kernel_of(configuration, chip)
     assert kernel is not None, "refusal() says so"
@@ -164,15 +161,17 @@ def plan(
         return Plan(kernel, constants, start, 32 * warps, warps // team, warps // team * size)
     if kernel == "large":
         tiles = tuning.get("tiles", large.TILES)
-        samples = tuning.get("samples", large.samples_at_once(configuration, tiles, chip.shared))
-        assert samples is not None, "refusal() says so"
-        team = tuning.get("warps", large.WARPS[tiles])
+        found = large.samples_and_warps(configuration, tiles, chip.shared)
+        assert found is not None, "refusal() says so"
+        samples, team = tuning.get("samples", found[0]), tuning.get("warps", found[1])
         first_whole = constants["CLIPS"] or (constants["NOISY"] and not configuration.plain)
         copies = 1 + (configuration.batch > samples or first_whole) + memories(configuration)
         room = large.room_floats(configuration, copies, tiles, samples)
-        shared = large.factor_bytes(configuration, tiles, samples)
+        factor = large.factor_bytes(configuration, tiles, samples)
+        ahead = tuning.get("ahead", large.tiles_ahead(configuration, tiles, samples, team, chip.shared))
         constants |= {"TEAM": team, "WARPS": team, "MIN_BLOCKS": 1, "AT_ONCE": samples, "LARGE_TILES": tiles,
-                      "TEAM_FLOATS": room, "FACTOR_BYTES": shared}
+                      "TEAM_FLOATS": room, "FACTOR_BYTES": factor, "AHEAD": ahead}
+        shared = factor + large.tiles_bytes(tiles, team, ahead)
         return Plan(kernel, constants, start, 32 * team, 1, shared, room)
     tiles = tuning.get("tiles", tiles_of_a_warp(configuration))
     team = -(-configuration.width // (16 * tiles))
@@ -293,7 +292,7 @@ def kernel_of(configuration: Configuration, chip: Chip = H200) -> str | None:
     if configuration.below:
         if deep.fits(configuration, memories(configuration), chip.shared):
             return "deep"
-        return "large" if LARGE_BY_ITSELF and large.samples_at_once(configuration, large.TILES, chip.shared) else None
+        return "large" if large.samples_and_warps(configuration, large.TILES, chip.shared) else None
     column = column_bytes(configuration, samples_at_once(configuration))
     fits = configuration.width <= MOST_SUMS and column <= chip.shared
     small = configuration.batch < SMALL_BATCH and configuration.plain and not in_passes(configuration)

@@ -49,8 +49,14 @@ DEVICE float* in_device_memory(float* at) {
     return at;
 }
 
-// Has the second-level cache fetch what will be read soon.
-DEVICE void expect(const float* at) { asm volatile("prefetch.global.L2 [%0];" ::"l"(at)); }
+// Four floats are sent from device memory to shared memory; that closes a group, and one waits for all but the last groups.
+DEVICE void send(float* to, const float* from) {
+    const u32 at = (u32)__cvta_generic_to_shared(to);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
+}
+DEVICE void that_is_sent() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int GROUPS>
+DEVICE void await_all_but() { asm volatile("cp.async.wait_group %0;" ::"n"(GROUPS) : "memory"); }
 #endif
 
 // A power of two for a matrix whose largest number has these bits, and one over it.
@@ -84,6 +90,10 @@ struct Tile {
 };
 constexpr int TILE = 256;
 DEVICE Tile tile_at(const float* at) { return {quad_at(at + 4 * lane_id()), quad_at(at + TILE / 2 + 4 * lane_id())}; }
+DEVICE void send_tile(float* to, const float* from) {  // each lane what it will take
+    send(to + 4 * lane_id(), from + 4 * lane_id());
+    send(to + TILE / 2 + 4 * lane_id(), from + TILE / 2 + 4 * lane_id());
+}
 DEVICE int place_in_tile(int row, int column) {
     return TILE / 2 * (column / 8) + 4 * (row % 8 * 4 + column % 8 / 2) + 2 * (row / 8) + column % 2;
 }

@@ -2,8 +2,8 @@
 //
 // A block of TEAM warps trains a network, AT_ONCE samples at a time. The three products of a layer are those of deep.cuh, in
 // two parts of half precision (halves.cuh). Each has a factor that all warps share, what the layer below or above has of all
-// samples; it is brought into shared memory, in parts. Of the weights a warp needs a share that no other warp needs, so
-// they go from device memory straight into its registers, once on the way forward and once on the way back:
+// samples; it is brought into shared memory, in parts. Of the weights a warp needs a share that no other warp needs; they
+// pass through a few tiles of its own in shared memory, once on the way forward and once on the way back:
 //
 //     forward   a warp has rows of W' (units) and goes through the inputs
 //     back      a warp has rows of W (inputs) and goes through the units: each tile is turned, to be a factor of what passes
@@ -14,7 +14,6 @@
 // was just written. The numbers of units are rounded up to whole pieces of LARGE_TILES tiles, the rest are zeros.
 constexpr bool KEPT = SUBSETS > 1 || FIRST_WHOLE;  // gradients, until they are complete
 constexpr int ROWS = 16 * LARGE_TILES;  // of a piece
-constexpr int AHEAD = 4;  // tiles that are on their way from memory
 
 DEVICE constexpr int padded(int units) { return (units + ROWS - 1) / ROWS * ROWS; }
 DEVICE constexpr int tiles_of(int layer) { return padded(units_of(layer)) / 16; }
@@ -65,6 +64,12 @@ DEVICE u16* factor() {
     return (u16*)shared;
 }
 
+// A warp's tiles that are on their way from device memory, AHEAD of them by turns. A lane brings what it will take itself.
+DEVICE float* tile_on_its_way(int turn, int tile) {
+    DYNAMIC_SHARED(shared);
+    return shared + FACTOR_BYTES / 4 + TILE * ((warp_of_team() * AHEAD + turn % AHEAD) * LARGE_TILES + tile);
+}
+
 // Part `part` of 16 x 16 numbers of the shared factor: as A, or TURNED as B of two columns of tiles.
 template <bool TURNED>
 DEVICE void load_factor(u32 (&m)[4], int part, int unit, int sample) {
@@ -109,13 +114,23 @@ template <int L, int M>
 DEVICE void bring(const Network& net, u32 largest) {
     const float up = scale_for(largest).up;
     constexpr int QUADS = 2 * M;  // of a unit
-#pragma unroll 4
-    for (int i = thread_of_team(); i < padded(units_of(L)) * QUADS; i += THREADS) {
-        const int unit = i / QUADS, sample = 4 * (i % QUADS);
-        const Quad x = quad_at(net.at + values_at(L) + unit * AT_ONCE + sample);
-        u32* at = (u32*)(factor() + unit * ROW + sample);
-        split_halves(x.of[0], x.of[1], up, at[0], at[PART / 2]);
-        split_halves(x.of[2], x.of[3], up, at[1], at[PART / 2 + 1]);
+    constexpr int ALL_QUADS = padded(units_of(L)) * QUADS, READ = 8;  // so many are read before the first is written
+#pragma unroll 1
+    for (int first = thread_of_team(); first < ALL_QUADS; first += READ * THREADS) {
+        Quad x[READ];
+#pragma unroll
+        for (int k = 0; k < READ; ++k) {
+            const int i = min(first + k * THREADS, ALL_QUADS - 1);
+            x[k] = quad_at(net.at + values_at(L) + i / QUADS * AT_ONCE + 4 * (i % QUADS));
+        }
+#pragma unroll
+        for (int k = 0; k < READ; ++k) {
+            const int i = first + k * THREADS;
+            if (i >= ALL_QUADS) break;
+            u32* at = (u32*)(factor() + i / QUADS * ROW + 4 * (i % QUADS));
+            split_halves(x[k].of[0], x[k].of[1], up, at[0], at[PART / 2]);
+            split_halves(x[k].of[2], x[k].of[3], up, at[1], at[PART / 2 + 1]);
+        }
     }
     meet<THREADS>();
 }
@@ -144,19 +159,24 @@ DEVICE void forward_layer(const Network& net) {
         const int row = ROWS * (piece % DOWN), column = 8 * COLUMNS * (piece / DOWN);
         float sum[LARGE_TILES][COLUMNS][4] = {};
         const float* w = net.at + weights_at(L) + TILE * tile_index(L, 0, row);
-        Tile next[LARGE_TILES];
+        const auto send_for = [&](int chunk) {
 #pragma unroll
-        for (int t = 0; t < LARGE_TILES; ++t) next[t] = tile_at(w + TILE * CHUNKS * t);
+            for (int t = 0; t < (chunk < CHUNKS ? LARGE_TILES : 0); ++t) {
+                send_tile(tile_on_its_way(chunk, t), w + TILE * (CHUNKS * t + chunk));
+            }
+            that_is_sent();
+        };
+#pragma unroll
+        for (int chunk = 0; chunk < AHEAD; ++chunk) send_for(chunk);
 #pragma unroll 1
         for (int chunk = 0; chunk < CHUNKS; ++chunk) {
             u32 a[2][LARGE_TILES][4];
-            const int then = min(chunk + 1, CHUNKS - 1), later = min(chunk + AHEAD, CHUNKS - 1);
+            await_all_but<AHEAD - 1>();
 #pragma unroll
             for (int t = 0; t < LARGE_TILES; ++t) {
-                split_tile(next[t], of_weights.up, a[0][t], a[1][t]);
-                next[t] = tile_at(w + TILE * (CHUNKS * t + then));
-                expect(w + TILE * (CHUNKS * t + later) + 8 * lane_id());
+                split_tile(tile_at(tile_on_its_way(chunk, t)), of_weights.up, a[0][t], a[1][t]);
             }
+            send_for(chunk + AHEAD);
 #pragma unroll
             for (int m = 0; m < COLUMNS; m += 2) {
                 u32 b[PARTS][4];
@@ -175,12 +195,14 @@ DEVICE void forward_layer(const Network& net) {
                 add_products(sum, a, b, m);
             }
         }
+        float biases[2 * LARGE_TILES];
+#pragma unroll
+        for (int r = 0; r < 2 * LARGE_TILES; ++r) biases[r] = BIAS ? net.at[biases_at(L) + row + 8 * r + group_id()] : 0.0f;
         u32 largest = 0;
 #pragma unroll
         for (int i = 0; i < 2 * LARGE_TILES * COLUMNS; ++i) {
             const int tile = i / (2 * COLUMNS), m = i / 2 % COLUMNS, unit = row + 16 * tile + group_id() + 8 * (i % 2);
-            const float* both = sum[tile][m] + 2 * (i % 2);
-            const float bias = BIAS ? net.at[biases_at(L) + unit] : 0.0f;
+            const float *both = sum[tile][m] + 2 * (i % 2), bias = biases[2 * tile + i % 2];
             const Pair z = {both[0] * of_weights.down * down + bias, both[1] * of_weights.down * down + bias};
             float* at = net.at + values_at(L) + unit * AT_ONCE + column + 8 * m + 2 * quad_id();
             const bool there = unit < units_of(L);

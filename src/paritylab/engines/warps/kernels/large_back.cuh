@@ -3,27 +3,42 @@
 // The activation's slope where its value is `at`.
 DEVICE float slope_at(const float* at) { return HAS_SLOPES ? at[VALUES] : Act::slope(*at); }
 
+// What there is of a param, or of four in a row, beside its value: its gradient so far, what an optimiser keeps of it.
+template <class Number>
+struct Beside {
+    Number gradient, one, two;
+};
+template <class Number>
+DEVICE Beside<Number> beside_at(const Network& net, const Memory& memory, int at) {
+    Beside<Number> beside = {};
+    if (KEPT) return beside.gradient = *(const Number*)(net.at + ALL_PARAMS + at), beside;
+    if (MEMORIES > 0) beside.one = *(const Number*)(memory.number[0].at + at);
+    if (MEMORIES > 1) beside.two = *(const Number*)(memory.number[LAST].at + at);
+    return beside;
+}
+template <class Number>
+DEVICE void put_beside(const Network& net, const Memory& memory, int at, const Beside<Number>& beside) {
+    if (KEPT) return (void)(*(Number*)(net.at + ALL_PARAMS + at) = beside.gradient);
+    if (MEMORIES > 0) *(Number*)(memory.number[0].at + at) = beside.one;
+    if (MEMORIES > 1) *(Number*)(memory.number[LAST].at + at) = beside.two;
+}
+
 // Adds to a gradient that is kept, or moves the param.
 template <int L>
-DEVICE float taken(const Network& net, Memory& memory, const Gradient& gradient, const Pace& pace, int at, float theta,
-                   float sum) {
-    if (KEPT) {
-        net.at[ALL_PARAMS + at] = gradient.begun ? net.at[ALL_PARAMS + at] + sum : sum;
-        return theta;
-    }
-    float none = 0.0f;
-    float& one = MEMORIES > 0 ? memory.number[0].at[at] : none;
-    float& two = MEMORIES > 0 ? memory.number[LAST].at[at] : none;
-    return moved(theta, sum, one, two, pace, make_update(pace.lr, layer_rates(L)));
+DEVICE float taken(const Gradient& gradient, const Pace& pace, float theta, float sum, float& kept, float& one, float& two) {
+    if (KEPT) return kept = gradient.begun ? kept + sum : sum, theta;
+    return moved(theta, sum, one, MEMORIES > 1 ? two : one, pace, make_update(pace.lr, layer_rates(L)));
 }
 
 template <int L>
-DEVICE void take(const Network& net, Memory& memory, const Gradient& gradient, const Pace& pace, int at, float sum) {
-    net.at[at] = taken<L>(net, memory, gradient, pace, at, net.at[at], sum);
+DEVICE void take(const Network& net, const Memory& memory, const Gradient& gradient, const Pace& pace, int at, float sum) {
+    Beside<float> beside = beside_at<float>(net, memory, at);
+    net.at[at] = taken<L>(gradient, pace, net.at[at], sum, beside.gradient, beside.one, beside.two);
+    put_beside(net, memory, at, beside);
 }
 
 // From the slopes of the loss to the gradients of the last layer's sums; a warp has a unit, a lane samples of it.
-DEVICE void backward_head(const Network& net, Memory& memory, const Gradient& gradient, const Pace& pace) {
+DEVICE void backward_head(const Network& net, const Memory& memory, const Gradient& gradient, const Pace& pace) {
     u32 largest = 0;
 #pragma unroll 1
     for (int unit = warp_of_team(); unit < WIDTH; unit += TEAM) {
@@ -74,43 +89,49 @@ DEVICE void load_below(const Network& net, Below<L>& below, int row, float up) {
 
 // Moves a tile of weights, of 16 units from `unit` on and 16 inputs, by its gradient; returns the largest of them after that.
 template <int L>
-DEVICE u32 take_tile(const Network& net, Memory& memory, const Gradient& gradient, const Pace& pace, Tile tile, int unit,
+DEVICE u32 take_tile(const Network& net, const Memory& memory, const Gradient& gradient, const Pace& pace, Tile tile, int unit,
                      int input, const float (&sum)[1][2][4], float down, float further_down) {
     const int first = weights_at(L) + TILE * tile_index(L, input, unit) + 4 * lane_id();
+    Beside<Quad> beside[2] = {beside_at<Quad>(net, memory, first), beside_at<Quad>(net, memory, first + TILE / 2)};
     u32 largest = 0;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-        const int at = first + TILE / 2 * half;
+        Beside<Quad>& here = beside[half];
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             float& weight = tile.half[half].of[i];
             const bool there = unit + group_id() + 8 * (i / 2) < units_of(L) &&
                                input + 8 * half + 2 * quad_id() + i % 2 < units_of(L - 1);
             if (ZERO_OVER_ZERO && !there) continue;
-            weight = taken<L>(net, memory, gradient, pace, at + i, weight, sum[0][half][i] * down * further_down);
+            weight = taken<L>(gradient, pace, weight, sum[0][half][i] * down * further_down, here.gradient.of[i],
+                              here.one.of[i], here.two.of[i]);
             largest = max(largest, magnitude(weight));
         }
-        if (!KEPT) *(Quad*)(net.at + at) = tile.half[half];
+        put_beside(net, memory, first + TILE / 2 * half, here);
+        if (!KEPT) *(Quad*)(net.at + first + TILE / 2 * half) = tile.half[half];
     }
     return largest;
 }
 
 // What has come back to a warp's inputs becomes the gradients of the layer below, and of its biases.
 template <int L>
-DEVICE void pass_back(const Network& net, Memory& memory, const Gradient& gradient, const Pace& pace, int row,
+DEVICE void pass_back(const Network& net, const Memory& memory, const Gradient& gradient, const Pace& pace, int row,
                       const float (&back)[LARGE_TILES][SAMPLE_TILES][4], float down, float further_down) {
     u32 largest = 0;
 #pragma unroll
     for (int r = 0; r < 2 * LARGE_TILES; ++r) {
         const int unit = row + 8 * r + group_id();
+        float* values = net.at + values_at(L) + unit * AT_ONCE + 2 * quad_id();
+        Pair slopes[SAMPLE_TILES];
+#pragma unroll
+        for (int m = 0; m < SAMPLE_TILES; ++m) slopes[m] = {slope_at(values + 8 * m), slope_at(values + 8 * m + 1)};
         float bias = 0.0f;
 #pragma unroll
         for (int m = 0; m < SAMPLE_TILES; ++m) {
-            float* value = net.at + values_at(L) + unit * AT_ONCE + 8 * m + 2 * quad_id();
             const float* both = back[r / 2][m] + 2 * (r % 2);
             const Pair sums = {both[0] * down * further_down, both[1] * down * further_down};
-            const Pair g = {sums.first * slope_at(value), sums.second * slope_at(value + 1)};
-            *(Pair*)value = g;
+            const Pair g = {sums.first * slopes[m].first, sums.second * slopes[m].second};
+            *(Pair*)(values + 8 * m) = g;
             bias += g.first + g.second;
             largest = max(largest, max(magnitude(g.first), magnitude(g.second)));
         }
@@ -121,7 +142,7 @@ DEVICE void pass_back(const Network& net, Memory& memory, const Gradient& gradie
 }
 
 template <int L>
-DEVICE void backward_layer(const Network& net, Memory& memory, const Gradient& gradient, const Pace& pace) {
+DEVICE void backward_layer(const Network& net, const Memory& memory, const Gradient& gradient, const Pace& pace) {
     constexpr int PIECES = padded(units_of(L - 1)) / ROWS, ACROSS = L == 0 && TEAM > PIECES ? TEAM / PIECES : 1;
     bring<L, SAMPLE_TILES>(net, small().gradients[L]);
     const Scale of_weights = scale_for(small().weights[L]);
@@ -135,24 +156,25 @@ DEVICE void backward_layer(const Network& net, Memory& memory, const Gradient& g
         load_below<L>(net, below, row, below_scale.up);
         float back[LARGE_TILES][SAMPLE_TILES][4] = {};
         const float* w = net.at + weights_at(L) + TILE * tile_index(L, row, 0);
-        const auto tile_of = [&](int unit, int t) {
-            return w + TILE * tile_index(L, 16 * t, min(unit, padded(units_of(L)) - 16));
-        };
         constexpr int STEP = 16 * ACROSS;
-        Tile next[LARGE_TILES];
+        const int from = 16 * (piece / PIECES);
+        const auto send_for = [&](int turn) {
+            const int unit = from + STEP * turn;
 #pragma unroll
-        for (int t = 0; t < LARGE_TILES; ++t) next[t] = tile_at(tile_of(16 * (piece / PIECES), t));
+            for (int t = 0; t < (unit < padded(units_of(L)) ? LARGE_TILES : 0); ++t) {
+                send_tile(tile_on_its_way(turn, t), w + TILE * tile_index(L, 16 * t, unit));
+            }
+            that_is_sent();
+        };
+#pragma unroll
+        for (int turn = 0; turn < AHEAD; ++turn) send_for(turn);
 #pragma unroll 1
-        for (int unit = 16 * (piece / PIECES); unit < padded(units_of(L)); unit += STEP) {
-            Tile now[LARGE_TILES];
+        for (int turn = 0, unit = from; unit < padded(units_of(L)); ++turn, unit += STEP) {
             u32 a[2][LARGE_TILES][4];
+            await_all_but<AHEAD - 1>();
 #pragma unroll
-            for (int t = 0; t < LARGE_TILES; ++t) {
-                now[t] = next[t];
-                next[t] = tile_at(tile_of(unit + STEP, t));
-                expect(tile_of(unit + AHEAD * STEP, t) + 8 * lane_id());
-                if (L == 0) continue;
-                split_tile(now[t], of_weights.up, a[0][t], a[1][t]);
+            for (int t = 0; t < (L == 0 ? 0 : LARGE_TILES); ++t) {
+                split_tile(tile_at(tile_on_its_way(turn, t)), of_weights.up, a[0][t], a[1][t]);
                 turn_tile(a[0][t]), turn_tile(a[1][t]);
             }
 #pragma unroll
@@ -171,9 +193,10 @@ DEVICE void backward_layer(const Network& net, Memory& memory, const Gradient& g
             }
 #pragma unroll
             for (int t = 0; t < LARGE_TILES; ++t) {
-                largest = max(largest, take_tile<L>(net, memory, gradient, pace, now[t], unit, row + 16 * t, sum[t],
-                                                    down, below_scale.down));
+                largest = max(largest, take_tile<L>(net, memory, gradient, pace, tile_at(tile_on_its_way(turn, t)), unit,
+                                                    row + 16 * t, sum[t], down, below_scale.down));
             }
+            send_for(turn + AHEAD);
         }
         if constexpr (L > 0) {
             __syncwarp();  // the values are read by all lanes before they are replaced
@@ -186,7 +209,7 @@ DEVICE void backward_layer(const Network& net, Memory& memory, const Gradient& g
 }
 
 // Adds AT_ONCE samples to the gradient; or if that is all of the batch, moves the params, the output's bias apart.
-DEVICE void backward(const Network& net, Memory& memory, const Hidden&, float slope, Gradient& gradient,
+DEVICE void backward(const Network& net, const Memory& memory, const Hidden&, float slope, Gradient& gradient,
                      const Pace& pace) {
     if (thread_of_team() < AT_ONCE) small().slopes[thread_of_team()] = slope * pace.share;
     meet<THREADS>();
