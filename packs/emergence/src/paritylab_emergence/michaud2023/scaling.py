@@ -117,7 +117,7 @@ class AlphaS(Sweep):
     batch = size(quick=2000, standard=2000, full=20_000)
     steps = size(quick=4000, standard=4000, full=14_500)
     first = size(quick=100, standard=100, full=500, label="steps from check to check")
-    seeds = size(quick=2, standard=4, full=8)
+    seeds = size(quick=2, standard=4, full=3)
 
     agree = at_least("alphas of eight whose exponent is within 2.576 joint standard errors of the published", 7,
                      exact=True, only=("full",))
