@@ -111,7 +111,8 @@ std::shared_ptr<Schedule> make_schedule(nb::callable factors) {
     });
 }
 
-std::unique_ptr<Trace> make_trace(const Config& config, std::vector<int64_t> steps, int64_t runs, bool train) {
+std::unique_ptr<Trace> make_trace(const Config& config, std::vector<int64_t> steps, int64_t runs, bool train,
+                                  double stop) {
     if (runs < 1) throw std::invalid_argument("trace: expected at least one run");
     if (steps.empty() || steps.front() < 0) throw std::invalid_argument("trace: expected steps of at least 0");
     if (std::ranges::adjacent_find(steps, std::greater_equal{}) != steps.end()) {
@@ -120,7 +121,7 @@ std::unique_ptr<Trace> make_trace(const Config& config, std::vector<int64_t> ste
     const int64_t numbers = steps.size() * (2 * config.tasks() + (config.keep_params ? config.weights() + 2 : 1));  // of a run
     if (runs > (int64_t{1} << 40) / numbers) throw std::invalid_argument("trace: too many points");
     if (train && config.sample == 0) throw std::invalid_argument("trace: there is no finite sample");
-    return std::make_unique<Trace>(config, std::move(steps), runs, train);
+    return std::make_unique<Trace>(config, std::move(steps), runs, train, stop);
 }
 
 template <class NdArray>
@@ -228,7 +229,7 @@ NB_MODULE(_lanes, m) {
                             bool bias, bool head_bias, std::vector<int> below, const std::string& rule,
                             std::vector<float> rule_params, float clip, float decay_gradient, const Problem* problem,
                             bool short_last, float within, bool bits, bool skips_satisfied, const std::string& isa, const std::string& layout,
-                            std::optional<std::tuple<std::vector<int64_t>, int64_t, bool>> trace) {
+                            std::optional<std::tuple<std::vector<int64_t>, int64_t, bool, double>> trace) {
             Config config{
                 .family = parse_family(family), .inputs = n, .bits = bits, .width = width, .below = std::move(below), .bias = bias,
                 .head_bias = bias && head_bias,
@@ -260,7 +261,8 @@ NB_MODULE(_lanes, m) {
            "problem: a Problem; parities of uniform inputs unless said. within: how far from its label an output is "
            "right; -1: by its sign. bits: inputs of +1 and -1 are read as 0 and 1. "
            "skips_satisfied: a batch whose gradient is exactly 0 moves nothing. "
-           "trace: (steps, runs, train) to record curves of so many runs, of tags 0, 1, ..., and not to judge them.")
+           "trace: (steps, runs, train, stop) to record curves of so many runs, of tags 0, 1, ..., and not to judge them; "
+           "a run ends where its loss on the finite sample, which train asks for, is below stop.")
         .def("add", &add, "tag"_a, "key"_a, "W"_a, "b"_a, "u"_a, "c"_a, "lr"_a, "tau"_a, "flip"_a, "mask"_a,
              "max_steps"_a, "Puts copies of these runs at the end of the stock.")
         .def("advance", [](Pool& pool, double seconds) {

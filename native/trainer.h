@@ -283,7 +283,8 @@ private:
         }
     }
 
-    // Writes down all runs, which are at the next chosen step; those that are not finite, or at the last, leave.
+    // Writes down all runs, which are at the next chosen step; those that are not finite, have
+    // learned their sample as well as asked, or are at the last, leave.
     void record() {
         const vf finite = network_.nan_unless_finite();
         for (int slot = 0; slot < L::SLOTS; ++slot) {
@@ -300,10 +301,11 @@ private:
         for (int slot = 0; slot < L::SLOTS; ++slot) {
             if (run_[slot] && config_.keep_params) trace_->put_weights(place(slot), network_.get(slot));
         }
-        if (++point_ < trace_->steps.size()) return;
+        const bool last = point_ + 1 == trace_->steps.size();
         for (int slot = 0; slot < L::SLOTS; ++slot) {
-            if (run_[slot]) release(slot);
+            if (run_[slot] && (last || trace_->stops(place(slot)))) release(slot);
         }
+        ++point_;
     }
 
     // What all runs make of a sample, of which draw(first, count) makes the block.

@@ -6,6 +6,7 @@ with their initial params, and collects the outcomes.
 
 from __future__ import annotations
 
+import math
 import os
 from itertools import pairwise
 from typing import Any
@@ -101,9 +102,10 @@ class LanesEngine:
         return LanesPool(program, threads or os.cpu_count() or 1, keep_params, **options)
 
     def tracer(
-        self, queue: Queue, points: np.ndarray, train: bool, keep_params: bool, threads: int | None
+        self, queue: Queue, points: np.ndarray, train: bool, keep_params: bool, threads: int | None,
+        stop: float | None = None,
     ) -> LanesPool:
-        trace = (points.tolist(), len(queue), train)
+        trace = (points.tolist(), len(queue), train, -math.inf if stop is None else stop)
         return LanesPool(queue.jobs[0].setup.program, threads or os.cpu_count() or 1, keep_params, trace=trace)
 
 
@@ -115,7 +117,8 @@ def _row(layers: Layers, name: str, count: int) -> np.ndarray:
 class LanesPool:
     """Slots of one program in the native kernel, on ``threads`` cores.
 
-    With ``trace``, (steps, runs, train), runs are not judged: their curves at these steps come from ``take_trace``.
+    With ``trace``, (steps, runs, train, stop), runs are not judged: their curves at these steps come from
+    ``take_trace``.
     """
 
     def __init__(
@@ -125,7 +128,7 @@ class LanesPool:
         keep_params: bool = False,
         isa: str = "auto",
         layout: str = "auto",
-        trace: tuple[list[int], int, bool] | None = None,
+        trace: tuple[list[int], int, bool, float] | None = None,
     ) -> None:
         module = kernel()
         assert module is not None, "choose() offers this engine only where the kernel was built"

@@ -113,6 +113,7 @@ class WarpsEngine:
         return WarpsPool(program, slots or runs, keep_params, **options)
 
     def tracer(
-        self, queue: Queue, points: np.ndarray, train: bool, keep_params: bool, threads: int | None
+        self, queue: Queue, points: np.ndarray, train: bool, keep_params: bool, threads: int | None,
+        stop: float | None = None,
     ) -> WarpsTracer:
-        return WarpsTracer(queue.jobs[0].setup.program, len(queue), Trace(points, train), keep_params)
+        return WarpsTracer(queue.jobs[0].setup.program, len(queue), Trace(points, train, stop), keep_params)
