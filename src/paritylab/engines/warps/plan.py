@@ -28,8 +28,8 @@ SOURCES = {
     "deep": (*COMMON, "fragments", "layers", "pieces", "deep", "params", "teams"),
     "large": (*COMMON, "fragments", "layers", "halves", "large", "large_back", "params", "teams"),
 }
-# Its last form was not seen on a GPU: the kernel ``large`` trains only what a pool's tuning asks it to (kernel="large"),
-# so that the networks that fit nowhere else stay on ``jax``.
+# Its last form was not seen on a GPU: the kernel ``large`` trains only what a pool's tuning asks it to
+# (kernel="large"), so that the networks that fit nowhere else stay on ``jax``.
 LARGE_BY_ITSELF = False
 MOST_INPUTS = 256
 SMALL_BATCH = 16  # below, tensor cores would multiply mostly zeros
