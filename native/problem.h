@@ -32,7 +32,7 @@ struct Stage {
     int batch;
 };
 
-enum class TargetKind { product, sum, table, tasks };
+enum class TargetKind { product, sum, table, tasks, outputs };
 
 // Bits of one word, wherever they are the ones that matter.
 struct MaskWord {
@@ -63,6 +63,8 @@ struct Target {
     std::vector<uint32_t> task_cumulative;
     std::vector<uint32_t> task_masks;   // [word][task]
     std::vector<int64_t> task_allowed;  // errors; -1: the task is not judged
+    std::vector<uint32_t> output_masks;  // [word][output]: a parity for each output
+    std::vector<int> counted;            // the first examples of a batch, in which the loss of each output counts
 };
 
 struct Problem {

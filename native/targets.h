@@ -53,17 +53,22 @@ class Labels {
 public:
     Labels(const Problem& problem) : target_(problem.target), words_(problem.words) {}
 
-    vf operator()(const vu* words, const vu* mask, vu task) const {
-        const vf value = unscaled(words, mask, task);
+    // Of one output; only where there are several it matters which.
+    vf operator()(const vu* words, const vu* mask, vu task, int output) const {
+        const vf value = unscaled(words, mask, task, output);
         return target_.scale == 1 ? value : target_.scale * value;
     }
 
 private:
-    vf unscaled(const vu* words, const vu* mask, vu task) const {
+    vf unscaled(const vu* words, const vu* mask, vu task, int output) const {
         switch (target_.kind) {
             case TargetKind::product: return product(words, [&](int w) { return mask[w]; });
             case TargetKind::tasks:
                 return product(words, [&](int w) { return gather(&target_.task_masks[w * target_.tasks], task); });
+            case TargetKind::outputs: {
+                const size_t outputs = target_.counted.size();
+                return product(words, [&](int w) { return broadcast(target_.output_masks[w * outputs + output]); });
+            }
             case TargetKind::sum: return sum(words);
             case TargetKind::table: return entry(words);
         }

@@ -330,7 +330,7 @@ def test_without_one_it_cannot_be_had(monkeypatch):
     ("network", "n", "why"),
     [(pl.MLP((512, 512)), 30, "does not fit"), (pl.MLP(5), 257, "at most 256 inputs"),
      (pl.MLP(1025), 30, "does not fit"), (pl.PolyNet(70), 30, "does not fit"), (pl.MLP(5, "tanh"), 9, "tanh"),
-     (pl.MLP(5, outputs=2), 9, "one output")],
+     (pl.MLP(5, outputs=2), 9, "several outputs are for Outputs")],
 )
 def test_what_it_cannot_train_is_refused_with_a_reason(network, n, why):
     assert why in warps.refusal(pl.Setup(pl.Parity(n, 2), pl.Learner(network)))

@@ -22,12 +22,13 @@ from paritylab.errors import require
 from paritylab.memory import Part
 from paritylab.setups.inits import Layers
 from paritylab.setups.networks import MLP, Neuron
-from paritylab.setups.problems import Tasks
+from paritylab.setups.problems import Outputs, Tasks
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import Records
 
 CALL_SECONDS = 0.2
 MOST_THREADS = 256
+MOST_OUTPUTS, MOST_TABLED = 16, 1024  # outputs, and inputs where there is a parity for each
 STOCK_BYTES = 2**26  # initial params waiting in the kernel's stock
 
 
@@ -36,7 +37,17 @@ def refusal(setup: Setup) -> str | None:
     target = getattr(setup.problem, "target", None)
     if isinstance(target, Tasks) and (target.controls or target.in_turn):
         return "its tasks have one control bit each and are drawn by weight"
-    return unknown(setup)
+    return unknown(setup) or (_outputs_refusal(setup) if isinstance(target, Outputs) else None)
+
+
+def _outputs_refusal(setup: Setup) -> str | None:
+    """Why a parity for each output cannot be learned; that takes the layout which looks sums up in tables."""
+    network = setup.learner.network
+    if not isinstance(network, MLP) or len(network.widths) > 1 or network.activation.spec != "relu":
+        return "Outputs take an MLP with one hidden layer of ReLU"
+    if network.outputs > MOST_OUTPUTS:
+        return f"it has at most {MOST_OUTPUTS} outputs"
+    return None if setup.problem.n <= MOST_TABLED else f"Outputs take at most {MOST_TABLED} inputs"
 
 
 def unknown(setup: Setup) -> str | None:
@@ -48,8 +59,8 @@ def unknown(setup: Setup) -> str | None:
         return f"it has no {type(network).__name__}"
     if isinstance(network, (MLP, Neuron)) and network.activation.native is None:
         return f"it has no activation {network.activation.spec}"
-    if isinstance(network, MLP) and network.outputs > 1:
-        return "its networks have one output"
+    if isinstance(network, MLP) and network.outputs > 1 and not isinstance(getattr(setup.problem, "target", None), Outputs):
+        return "several outputs are for Outputs"
     if setup.learner.loss.native is None:
         return f"it has no loss {setup.learner.loss.spec}"
     if type(optimiser) not in RULES:
@@ -143,9 +154,9 @@ class LanesPool:
         self._program = program
         self._keep = keep_params
         self._mlp, self._bias = configuration.family == "mlp", configuration.bias
-        self._head_bias = configuration.head_bias
+        self._head_bias, self._outputs = configuration.head_bias, configuration.outputs
         self._hidden = (program.problem.n, *configuration.below, configuration.width)
-        numbers = sum((fan_in + 1) * fan_out for fan_in, fan_out in pairwise((*self._hidden, 1)))
+        numbers = sum((fan_in + 1) * fan_out for fan_in, fan_out in pairwise((*self._hidden, configuration.outputs)))
         self._most = max(self._pool.slots, STOCK_BYTES // (4 * numbers))
         self._chunk = min(starts.CHUNK, 1 << (self._most.bit_length() - 1))
         self._wanted = starts.CHUNK
@@ -169,7 +180,7 @@ class LanesPool:
         w = _row(hidden, "w", count)
         b = _row(hidden, "b", count) if self._bias else np.zeros((count, sum(self._hidden[1:])), np.float32)
         u = _row([output], "w", count) if self._mlp else np.zeros_like(b)
-        c = _row([output], "b", count)[:, 0] if self._mlp and self._head_bias else np.zeros(count, np.float32)
+        c = _row([output], "b", count) if self._mlp and self._head_bias else np.zeros((count, self._outputs), np.float32)
         self._pool.add(rows.tag, rows.key, w, b, u, c, rows.lr, rows.noise, rows.flip, rows.mask, rows.max_steps)
 
     def advance(self, more: bool) -> Outcomes:
@@ -195,5 +206,6 @@ class LanesPool:
                   for w, b, shape in zip(weights, biases, shapes, strict=True)]
         layers = layers if self._bias else [{"w": layer["w"]} for layer in layers]
         if self._mlp:
-            layers.append({"w": kept["u"][..., None]} | ({"b": kept["c"][..., None]} if self._head_bias else {}))
+            head = {"w": kept["u"].reshape(*leading, self._hidden[-1], self._outputs)}
+            layers.append(head | ({"b": kept["c"].reshape(*leading, self._outputs)} if self._head_bias else {}))
         return layers

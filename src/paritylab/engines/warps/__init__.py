@@ -61,8 +61,8 @@ def refusal(setup: Setup) -> str | None:
     if why := lanes.unknown(setup):
         return why
     network, n = setup.learner.network, setup.problem.n
-    if isinstance(getattr(setup.problem, "target", None), Outputs) or getattr(network, "outputs", 1) > 1:
-        return "its networks have one output"
+    if isinstance(getattr(setup.problem, "target", None), Outputs):
+        return "it has no Outputs"
     if setup.learner.optimiser.skip_satisfied:
         return "it has no skip_satisfied"
     if n > MOST_INPUTS:
