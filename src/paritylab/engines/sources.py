@@ -81,10 +81,11 @@ def _laws(problem: AnyProblem) -> tuple[list[Any], list[int]]:
 
 
 def _target(problem: AnyProblem, protocol: Protocol) -> dict[str, Any]:
-    target = getattr(problem, "target", Product(()))
+    target, no_masks = getattr(problem, "target", Product(())), NO_WORDS.reshape(0, problem.words)
     found: dict[str, Any] = {
         "target": type(target).__name__.lower(), "terms": [], "sign": False, "places": [], "table": NO_WORDS,
-        "task_cumulative": NO_WORDS, "task_masks": NO_WORDS.reshape(0, problem.words), "task_allowed": [],
+        "task_cumulative": NO_WORDS, "task_masks": no_masks, "task_allowed": [], "task_controls": no_masks,
+        "in_turn": False,
     }
     if isinstance(target, Sum):
         masks = [(float(c), bits.mask(support, problem.n)) for c, support in target.terms]
@@ -97,7 +98,9 @@ def _target(problem: AnyProblem, protocol: Protocol) -> dict[str, Any]:
     if isinstance(target, Tasks):
         sizes = task_sizes(protocol.eval_size, problem.tasks)
         allowed = [protocol.allowed_of(size) if t in target.judged else -1 for t, size in enumerate(sizes)]
-        found |= {"task_cumulative": target.cumulative, "task_masks": target.masks(problem.n), "task_allowed": allowed}
+        controls = no_masks if target.controls is None else target.control_masks(problem.n)
+        found |= {"task_cumulative": target.cumulative, "task_masks": target.masks(problem.n), "task_allowed": allowed,
+                  "task_controls": controls, "in_turn": target.in_turn}
     return found
 
 
@@ -123,5 +126,6 @@ def numbers(problem: AnyProblem) -> int:
     components = sum(len(law.components(problem.n)) for law in given)
     target = getattr(problem, "target", None)
     table = 2 ** len(target.places) // 32 if isinstance(target, Table) else 0
-    masks = len(target.terms) if isinstance(target, Sum) else problem.tasks
+    composed = isinstance(target, Tasks) and target.controls is not None
+    masks = len(target.terms) if isinstance(target, Sum) else problem.tasks * (1 + composed)
     return (components * (draws.DIGITS + 1) + masks) * problem.words + table
