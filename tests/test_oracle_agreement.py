@@ -11,8 +11,7 @@ import numpy as np
 import oracle
 import pytest
 from lengths import long_but
-from native_problems import COMPOSED as COMPOSED_TASKS
-from native_problems import PROBLEMS, TURNS
+from native_problems import PROBLEMS
 
 import paritylab as pl
 from paritylab.engines import Job, final_params, lanes
@@ -177,9 +176,6 @@ JAX_ONLY = {
     "outputs, some counted": pl.Setup(pl.Problem(9, pl.Outputs([(0, 1), (3, 4)], counted=(0.3, 1)), sample=11),
                                       replace(MLP, network=pl.MLP(5, inputs="bits", outputs=2), batch=11)),
     "one output, counted": pl.Setup(pl.Problem(9, pl.Outputs([(0, 1)], counted=[0.5])), MLP),
-    "composed tasks": pl.Setup(pl.Problem(9, COMPOSED_TASKS, scale=3.0), replace(MLP, batch=7)),
-    "tasks in turn": pl.Setup(pl.Problem(9, TURNS, noise=0.1), replace(MLP, batch=7)),
-    "sample of tasks in turn": pl.Setup(pl.Problem(40, TURNS, "biased:0.4", sample=17), replace(MLP, batch=7)),
     "tanh": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, "tanh"))),
     "disjoint polynet": pl.Setup(pl.Parity(n=8, support=(0, 4)), replace(MLP, network=pl.DisjointPolyNet(2))),
     "transformer": pl.Setup(
@@ -248,8 +244,9 @@ def update_history(setup: pl.Setup):
 SHORT_ON_JAX = ("outputs, some counted",)
 SHORT = ("mlp relu", "neuron zigzag:3", "polynet hinge", "two words", "label noise", "finite sample", "gradient noise",
          "weight decay", "frozen first layer", "schedule", "deep", "adam", "momentum", "deep, adamw", "problem: sum",
-         "problem: two tasks", "problem: staged", "problem: mixture", "problem: short last of a table",
-         "bits", "bits, large batch, wide", "clipped logistic", "satisfied batches", "whole sample, adamw")
+         "problem: two tasks", "problem: composed tasks", "problem: staged", "problem: mixture",
+         "problem: short last of a table", "bits", "bits, large batch, wide", "clipped logistic", "satisfied batches",
+         "whole sample, adamw")
 
 
 @pytest.mark.parametrize("name", long_but([*CASES, *JAX_ONLY], *SHORT, *SHORT_ON_JAX))

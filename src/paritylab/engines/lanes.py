@@ -22,7 +22,6 @@ from paritylab.errors import require
 from paritylab.memory import Part
 from paritylab.setups.inits import Layers
 from paritylab.setups.networks import MLP, Neuron
-from paritylab.setups.problems import Tasks
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import Records
 
@@ -33,14 +32,6 @@ STOCK_BYTES = 2**26  # initial params waiting in the kernel's stock
 
 def refusal(setup: Setup) -> str | None:
     """Why the kernel cannot train this Setup, or None if it can."""
-    target = getattr(setup.problem, "target", None)
-    if isinstance(target, Tasks) and (target.controls or target.in_turn):
-        return "its tasks have one control bit each and are drawn by weight"
-    return unknown(setup)
-
-
-def unknown(setup: Setup) -> str | None:
-    """What of this Setup is known neither here nor to the kernels of ``warps``, as why they cannot train it."""
     network, optimiser = setup.learner.network, setup.learner.optimiser
     if why := sources.refusal(setup.problem):
         return why

@@ -58,7 +58,7 @@ def label() -> str:
 
 def refusal(setup: Setup) -> str | None:
     """Why the kernels cannot train this Setup, or None if they can."""
-    if why := lanes.unknown(setup):
+    if why := lanes.refusal(setup):
         return why
     network, n = setup.learner.network, setup.problem.n
     if isinstance(getattr(setup.problem, "target", None), Outputs) or getattr(network, "outputs", 1) > 1:
