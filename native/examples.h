@@ -17,12 +17,13 @@ public:
         evaluation_.parts.set(problem, {problem.evaluation_law});
     }
 
-    // The inputs of examples `index`, which stay in words(). Tasks are drawn, or come in turn.
+    // The inputs of examples `index`, which stay in words(). Tasks come in turn, or as in training.
     void draw(const Key<vu>& key, vu index, const Standing& standing, const vu* mask, bool in_turn) {
         source_.draw(key, index, standing, mask, words_.data());
-        if (problem_.target.tasks > 0) {
-            task_ = in_turn ? task_in_turn(problem_.target, index) : source_.task(key, index);
-            set_controls(problem_.target, task_, words_.data());
+        const Target& target = problem_.target;
+        if (target.tasks > 0) {
+            task_ = in_turn || target.in_turn ? task_in_turn(target, index) : source_.task(key, index);
+            set_controls(target, task_, words_.data());
         }
     }
     // The labels of those that were drawn last.

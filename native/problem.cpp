@@ -50,11 +50,14 @@ const char* refusal_of_stages(const Problem& problem, const Config& config) {
 }
 
 const char* refusal_of_tasks(const Target& target, const Config& config) {
-    if (target.tasks < 1 || target.tasks > config.inputs) return "tasks: expected 1 to n";
+    if (target.tasks < 1) return "tasks: expected at least one";
+    if (target.controls > config.inputs) return "tasks: expected control bits among the inputs";
     const auto tasks = static_cast<size_t>(target.tasks);
     if (target.task_cumulative.size() + 1 != tasks) return "tasks: expected a threshold between two";
     if (!rises(target.task_cumulative)) return "tasks: thresholds must not fall";
     if (target.task_masks.size() != tasks * config.words()) return "tasks: masks of a wrong size";
+    const size_t controls = target.task_controls.size();
+    if (controls != 0 && controls != tasks * config.words()) return "tasks: controls of a wrong size";
     return target.task_allowed.size() == tasks ? nullptr : "tasks: expected allowed errors of each";
 }
 

@@ -60,6 +60,9 @@ struct Target {
     std::vector<Field> fields;
     std::vector<uint32_t> table;  // a bit for each index, set where the value is -1
     int tasks = 0;
+    bool in_turn = false;  // whether tasks come in turn in training too; or else they are drawn
+    int controls = 0;      // the first so many inputs say which task it is
+    std::vector<uint32_t> task_controls;  // [word][task]: those that are -1; empty: the one of the task's number
     std::vector<uint32_t> task_cumulative;
     std::vector<uint32_t> task_masks;   // [word][task]
     std::vector<int64_t> task_allowed;  // errors; -1: the task is not judged

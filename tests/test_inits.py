@@ -175,10 +175,9 @@ def test_a_law_of_logits_needs_an_output_layer(network, spec):
 
 @pytest.mark.parametrize("spec", ["torch", "mirrored kaiming", "unbiased kaiming", "fixed:3 torch", "logits torch"])
 def test_a_raised_start_differs_in_its_output_biases_alone(spec):
-    raised = f"{spec.removesuffix(spec.split()[-1])}raised:-0.25 {spec.split()[-1]}" if "logits" not in spec else None
-    sizes = (9, 4, 6, 3)
-    made, same = (inits.init(each).layers(jax.random.key(SEED), sizes)
-                  for each in (raised or f"raised:-0.25 {spec}", spec))
+    *before, law = spec.replace("logits ", "logits_").split()
+    raised = " ".join([*before, "raised:-0.25", law]).replace("_", " ")
+    made, same = (inits.init(each).layers(jax.random.key(SEED), (9, 4, 6, 3)) for each in (raised, spec))
     assert all(map(np.array_equal, jax.tree.leaves(made[:-1]), jax.tree.leaves(same[:-1])))
     assert np.array_equal(made[-1]["w"], same[-1]["w"])
     assert np.array_equal(made[-1]["b"], same[-1]["b"] - np.float32(0.25))
@@ -199,8 +198,9 @@ def test_a_start_is_raised_by_a_number(spec):
         inits.init(spec)
 
 
-@pytest.mark.parametrize("spec", ["logits raised:1 torch", "raised:1 unbiased torch", "unbiased mirrored torch", "logits unbiased torch", "logits logits torch",
-                                  "unbiased fixed:3 torch", "released unbiased discrete:-1,1"])
+@pytest.mark.parametrize("spec", ["unbiased mirrored torch", "logits unbiased torch", "logits logits torch",
+                                  "unbiased fixed:3 torch", "released unbiased discrete:-1,1", "logits raised:1 torch",
+                                  "raised:1 unbiased torch", "raised:1 raised:1 torch"])
 def test_the_words_of_an_init_have_one_order(spec):
     with pytest.raises(InvalidInput, match="in this order"):
         inits.init(spec)

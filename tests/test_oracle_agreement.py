@@ -11,8 +11,7 @@ import numpy as np
 import oracle
 import pytest
 from lengths import long_but
-from native_problems import COMPOSED as COMPOSED_TASKS
-from native_problems import PROBLEMS, TURNS
+from native_problems import PROBLEMS
 
 import paritylab as pl
 from paritylab.engines import Job, final_params, lanes
@@ -171,7 +170,7 @@ CASES |= {
     "outputs, some counted": pl.Setup(pl.Problem(9, pl.Outputs([(0, 1), (3, 4)], counted=(0.3, 1)), sample=11),
                                       replace(MLP, network=pl.MLP(5, inputs="bits", outputs=2), batch=11)),
     "outputs, everything": pl.Setup(
-        pl.Problem(40, pl.Outputs([(0, 1), (38,), (35, 36)], counted=(0.9, 0, 0.2)), "biased:0.4", sample=37, noise=0.1),
+        pl.Problem(40, pl.Outputs([(0, 1), (38,), (35, 36)], (0.9, 0, 0.2)), "biased:0.4", sample=37, noise=0.1),
         replace(MLP, network=pl.MLP(33, outputs=3), loss="logistic", batch=25, init="raised:0.5 torch",
                 optimiser=pl.Adam(0.01, weight_decay=0.1, noise=0.01, clip=0.2, rates=(1, 2))),
     ),
@@ -188,9 +187,6 @@ CASES |= {
 JAX_ONLY = {
     "deep, outputs": pl.Setup(pl.Problem(9, pl.Outputs([(0, 1), (3, 4, 5), (2,)]), noise=0.1, scale=2.0),
                               replace(MLP, network=pl.MLP((6, 5), outputs=3), loss="square", batch=7)),
-    "composed tasks": pl.Setup(pl.Problem(9, COMPOSED_TASKS, scale=3.0), replace(MLP, batch=7)),
-    "tasks in turn": pl.Setup(pl.Problem(9, TURNS, noise=0.1), replace(MLP, batch=7)),
-    "sample of tasks in turn": pl.Setup(pl.Problem(40, TURNS, "biased:0.4", sample=17), replace(MLP, batch=7)),
     "tanh": pl.Setup(PARITY, replace(MLP, network=pl.MLP(5, "tanh"))),
     "disjoint polynet": pl.Setup(pl.Parity(n=8, support=(0, 4)), replace(MLP, network=pl.DisjointPolyNet(2))),
     "transformer": pl.Setup(
@@ -258,9 +254,9 @@ def update_history(setup: pl.Setup):
 
 SHORT = ("mlp relu", "neuron zigzag:3", "polynet hinge", "two words", "label noise", "finite sample", "gradient noise",
          "weight decay", "frozen first layer", "schedule", "deep", "adam", "momentum", "deep, adamw", "problem: sum",
-         "problem: two tasks", "problem: staged", "problem: mixture", "problem: short last of a table",
-         "bits", "bits, large batch, wide", "clipped logistic", "satisfied batches", "whole sample, adamw",
-         "outputs, some counted", "outputs, everything")
+         "problem: two tasks", "problem: composed tasks", "problem: staged", "problem: mixture",
+         "problem: short last of a table", "bits", "bits, large batch, wide", "clipped logistic", "satisfied batches",
+         "whole sample, adamw", "outputs, some counted", "outputs, everything")
 
 
 @pytest.mark.parametrize("name", long_but([*CASES, *JAX_ONLY], *SHORT))

@@ -22,7 +22,7 @@ from paritylab.errors import require
 from paritylab.memory import Part
 from paritylab.setups.inits import Layers
 from paritylab.setups.networks import MLP, Neuron
-from paritylab.setups.problems import Outputs, Tasks
+from paritylab.setups.problems import Outputs
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import Records
 
@@ -34,10 +34,25 @@ STOCK_BYTES = 2**26  # initial params waiting in the kernel's stock
 
 def refusal(setup: Setup) -> str | None:
     """Why the kernel cannot train this Setup, or None if it can."""
-    target = getattr(setup.problem, "target", None)
-    if isinstance(target, Tasks) and (target.controls or target.in_turn):
-        return "its tasks have one control bit each and are drawn by weight"
-    return unknown(setup) or (_outputs_refusal(setup) if isinstance(target, Outputs) else None)
+    network, optimiser = setup.learner.network, setup.learner.optimiser
+    if why := sources.refusal(setup.problem):
+        return why
+    if type(network) not in FAMILIES:
+        return f"it has no {type(network).__name__}"
+    if isinstance(network, (MLP, Neuron)) and network.activation.native is None:
+        return f"it has no activation {network.activation.spec}"
+    if isinstance(getattr(setup.problem, "target", None), Outputs):
+        if why := _outputs_refusal(setup):
+            return why
+    elif isinstance(network, MLP) and network.outputs > 1:
+        return "several outputs are for Outputs"
+    if setup.learner.loss.native is None:
+        return f"it has no loss {setup.learner.loss.spec}"
+    if type(optimiser) not in RULES:
+        return f"it has no {type(optimiser).__name__}"
+    if setup.protocol.until_loss is not None:
+        return "it has no until_loss"
+    return _too_large(setup)
 
 
 def _outputs_refusal(setup: Setup) -> str | None:
@@ -48,26 +63,6 @@ def _outputs_refusal(setup: Setup) -> str | None:
     if network.outputs > MOST_OUTPUTS:
         return f"it has at most {MOST_OUTPUTS} outputs"
     return None if setup.problem.n <= MOST_TABLED else f"Outputs take at most {MOST_TABLED} inputs"
-
-
-def unknown(setup: Setup) -> str | None:
-    """What of this Setup is known neither here nor to the kernels of ``warps``, as why they cannot train it."""
-    network, optimiser = setup.learner.network, setup.learner.optimiser
-    if why := sources.refusal(setup.problem):
-        return why
-    if type(network) not in FAMILIES:
-        return f"it has no {type(network).__name__}"
-    if isinstance(network, (MLP, Neuron)) and network.activation.native is None:
-        return f"it has no activation {network.activation.spec}"
-    if isinstance(network, MLP) and network.outputs > 1 and not isinstance(getattr(setup.problem, "target", None), Outputs):
-        return "several outputs are for Outputs"
-    if setup.learner.loss.native is None:
-        return f"it has no loss {setup.learner.loss.spec}"
-    if type(optimiser) not in RULES:
-        return f"it has no {type(optimiser).__name__}"
-    if setup.protocol.until_loss is not None:
-        return "it has no until_loss"
-    return _too_large(setup)
 
 
 def _too_large(setup: Setup) -> str | None:
@@ -180,7 +175,8 @@ class LanesPool:
         w = _row(hidden, "w", count)
         b = _row(hidden, "b", count) if self._bias else np.zeros((count, sum(self._hidden[1:])), np.float32)
         u = _row([output], "w", count) if self._mlp else np.zeros_like(b)
-        c = _row([output], "b", count) if self._mlp and self._head_bias else np.zeros((count, self._outputs), np.float32)
+        biased = self._mlp and self._head_bias
+        c = _row([output], "b", count) if biased else np.zeros((count, self._outputs), np.float32)
         self._pool.add(rows.tag, rows.key, w, b, u, c, rows.lr, rows.noise, rows.flip, rows.mask, rows.max_steps)
 
     def advance(self, more: bool) -> Outcomes:

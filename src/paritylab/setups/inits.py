@@ -150,8 +150,8 @@ def init(given: str | Init | Sampler) -> Init:
 
     A leading ``mirrored`` asks for pairs of opposite output sign, a leading ``fixed:number`` for one start for all
     runs: ``mirrored kaiming``, ``fixed:3 torch``, ``fixed:3 mirrored kaiming``. A leading ``unbiased`` starts biases at
-    0, ``raised:0.5`` output biases so much higher, ``logits`` makes one output of two: ``unbiased logits torch``. A leading
-    ``released`` asks for the scale of abbe2024's code: ``released discrete:-2,-1,1,2``.
+    0, ``raised:0.5`` output biases so much higher, ``logits`` makes one output of two: ``unbiased logits torch``. A
+    leading ``released`` asks for the scale of abbe2024's code: ``released discrete:-2,-1,1,2``.
 
     >>> init("discrete:-2,-1,1,2").spec
     'discrete:-2,-1,1,2'

@@ -58,11 +58,11 @@ def label() -> str:
 
 def refusal(setup: Setup) -> str | None:
     """Why the kernels cannot train this Setup, or None if they can."""
-    if why := lanes.unknown(setup):
-        return why
-    network, n = setup.learner.network, setup.problem.n
     if isinstance(getattr(setup.problem, "target", None), Outputs):
         return "it has no Outputs"
+    if why := lanes.refusal(setup):
+        return why
+    network, n = setup.learner.network, setup.problem.n
     if setup.learner.optimiser.skip_satisfied:
         return "it has no skip_satisfied"
     if n > MOST_INPUTS:
