@@ -30,7 +30,9 @@ template <class L>
 class Batches {
 public:
     explicit Batches(const Config& config) : config_(config), stages_(config), mask_(config.words()) {
-        if (config.problem) examples_.emplace(*config.problem);
+        if (!config.problem) return;
+        examples_.emplace(*config.problem);
+        for (int count : config.problem->target.counted) all_count_ &= count >= config.batch;
     }
 
     void put(int slot, const Run& run) {
@@ -66,12 +68,15 @@ public:
         if (examples_) {
             examples_->template put<L>(block, step_keys_.data, first, stages_.standing(), mask_.data(), false);
         } else {
-            block.inputs.draw(step_keys_.data, first, count, mask_.data(), block.y);
+            block.inputs.draw(step_keys_.data, first, count, mask_.data(), block.y.data());
         }
         if (!stages_.any_flips()) return;
         vu words[L::BLOCK / L::PACKED];
-        L::draw_words(step_keys_.labels, first, count, words);
-        for (int r = 0; r * L::PACKED < count; ++r) block.y[r] = select(words[r] < stages_.flip(), -block.y[r], block.y[r]);
+        for (int j = 0; j < block.outputs; ++j) {
+            L::draw_words(step_keys_.labels, first, count, words, block.outputs, j);
+            vf* y = block.y_of(j);
+            for (int r = 0; r * L::PACKED < count; ++r) y[r] = select(words[r] < stages_.flip(), -y[r], y[r]);
+        }
     }
 
     // Samples [first, first + count) of each run's evaluation sample, with the true labels.
@@ -79,7 +84,7 @@ public:
         if (first == 0) step_keys_.evaluation = fold_in(evaluation_.now, config_.eval_fresh ? step : vu{});
         block.count = count;
         const auto from = static_cast<uint32_t>(first);
-        if (!examples_) return block.inputs.draw(step_keys_.evaluation, from, count, mask_.data(), block.y);
+        if (!examples_) return block.inputs.draw(step_keys_.evaluation, from, count, mask_.data(), block.y.data());
         examples_->template put<L>(block, step_keys_.evaluation, from, examples_->evaluation(), mask_.data(), true);
     }
 
@@ -122,7 +127,7 @@ private:
 
     // Whether the batch is all examples in some order, which does not matter then.
     bool whole_sample() const {
-        return !config_.replacement && config_.batch == config_.sample && stages_.examples() == config_.batch;
+        return all_count_ && !config_.replacement && config_.batch == config_.sample && stages_.examples() == config_.batch;
     }
 
     // As they were drawn; what becomes of their inputs is kept.
@@ -135,7 +140,7 @@ private:
         }
         const Samples<L>& kept = *whole_[first / L::BLOCK];
         block.inputs.copy(kept.inputs, block.count);
-        std::copy_n(kept.y, (block.count + L::PACKED - 1) / L::PACKED, block.y);
+        block.y = kept.y;
     }
 
     void in_order(Samples<L>& block, int slot, int first) {
@@ -155,7 +160,7 @@ private:
 
     void put(Samples<L>& block, int slot, int s, uint32_t index) {
         block.inputs.put(slot, s, sample_[slot]->inputs(index));
-        L::put(block.y, s, slot, sample_[slot]->label(index));
+        for (int j = 0; j < block.outputs; ++j) L::put(block.y_of(j), s, slot, sample_[slot]->label(index, j));
     }
 
     const Config& config_;
@@ -163,6 +168,7 @@ private:
     Stages<L> stages_;
     std::vector<vu> mask_;
     std::optional<Examples> examples_;  // none: parities of uniform inputs
+    bool all_count_ = true;  // whether all outputs count in all examples of a batch
     std::unique_ptr<FiniteSample> sample_[L::SLOTS];
     std::vector<std::unique_ptr<Samples<L>>> whole_;  // the sample of the only slot, in blocks
     Shuffler shuffle_;

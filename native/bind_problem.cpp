@@ -65,7 +65,8 @@ TargetKind to_kind(const std::string& name) {
     if (name == "sum") return TargetKind::sum;
     if (name == "table") return TargetKind::table;
     if (name == "tasks") return TargetKind::tasks;
-    throw std::invalid_argument("target: '" + name + "' is none of product, sum, table, tasks");
+    if (name == "outputs") return TargetKind::outputs;
+    throw std::invalid_argument("target: '" + name + "' is none of product, sum, table, tasks, outputs");
 }
 
 }  // namespace
@@ -76,7 +77,8 @@ void bind_problem(nb::module_& m) {
                             const std::vector<GivenStage>& stages, std::optional<uint32_t> leak, const std::string& target,
                             float scale, const std::vector<std::pair<float, Words<1>>>& terms, bool sign,
                             const std::vector<int>& places, Words<1> table, Words<1> task_cumulative, Words<2> task_masks,
-                            std::vector<int64_t> task_allowed) {
+                            std::vector<int64_t> task_allowed, Words<2> task_controls, bool in_turn, Words<2> output_masks,
+                            std::vector<int> counted) {
             if (n < 1 || n > 1 << 20) throw std::invalid_argument("n: expected 1 to 2^20 inputs");
             Problem made;
             made.words = (n + 31) / 32;
@@ -97,12 +99,19 @@ void bind_problem(nb::module_& m) {
             made.target.task_cumulative = to_vector(task_cumulative.data(), task_cumulative.size());
             made.target.task_masks = by_word({task_masks.data(), task_masks.size()}, made.words);
             made.target.task_allowed = std::move(task_allowed);
+            put_controls(made.target, {task_controls.data(), task_controls.size()}, made.words);
+            made.target.in_turn = in_turn;
+            made.target.output_masks = by_word({output_masks.data(), output_masks.size()}, made.words);
+            made.target.counted = std::move(counted);
             new (self) Problem(std::move(made));
         }, nb::kw_only(), "n"_a, "stride"_a, "laws"_a, "law"_a, "evaluation_law"_a, "stages"_a, "leak"_a.none(), "target"_a,
            "scale"_a, "terms"_a, "sign"_a, "places"_a, "table"_a, "task_cumulative"_a, "task_masks"_a, "task_allowed"_a,
+           "task_controls"_a, "in_turn"_a, "output_masks"_a, "counted"_a,
            "laws: (cumulative, planes, always, copies, whether it is uniform) of each. "
            "stages: (until, law, next law, flip or -1, batch) of each. "
-           "table: a bit for each index, set where the value is -1.");
+           "table: a bit for each index, set where the value is -1. "
+           "task_controls: of each task, or of none where each has its own control bit. "
+           "counted: the first examples of a batch, in which the loss of each output counts.");
 }
 
 }  // namespace paritylab

@@ -17,6 +17,8 @@ enum class Loss { hinge, square, logistic, correlation, l1, clipped_logistic };
 enum class Rule { sgd, momentum, adam, rmsprop, sign };
 enum class Status : int32_t { solved, censored, diverged, training };
 
+inline constexpr int MOST_OUTPUTS = 16;
+
 struct Config {
     // The network: one linear layer of `width` units on `inputs` numbers, and a head. A deep mlp has layers below it.
     Family family;
@@ -24,6 +26,7 @@ struct Config {
     bool bits;  // an input of +1 is read as 0, one of -1 as 1; false: as they are
     int width;
     std::vector<int> below;  // their widths, from the inputs up
+    int outputs = 1;         // of an mlp
     bool bias;       // false: there are no b, which stay 0
     bool head_bias;  // false: there is no c, which stays 0
     Activation activation;
@@ -80,6 +83,8 @@ struct Config {
     int words() const { return (inputs + 31) / 32; }
     int stride() const { return problem ? problem->stride : words(); }  // random numbers of an example
     int tasks() const { return problem ? problem->target.tasks : 0; }
+    // What is told apart of an example: its task, or each of several outputs; 0: nothing.
+    int parts() const { return outputs > 1 ? outputs : tasks(); }
     // Whether the sums of a batch move the weights as they are.
     bool plain() const { return rule == Rule::sgd && clip == 0 && decay_gradient == 0 && !skips_satisfied; }
     bool decays() const { return decay_coupled != 0 || decay_plain != 0; }

@@ -31,7 +31,7 @@ public:
     void put(int /*slot*/, const Parameters& from) {
         clear(0);
         each_parameter([&](float& here, std::vector<float> Parameters::*member, size_t at) { here = (from.*member)[at]; });
-        c_ = broadcast(from.c);
+        c_ = broadcast(from.c[0]);
     }
 
     Parameters get(int /*slot*/) {
@@ -40,7 +40,7 @@ public:
         to.b.resize(config_.units());
         to.u.resize(config_.width);
         each_parameter([&](float& here, std::vector<float> Parameters::*member, size_t at) { (to.*member)[at] = here; });
-        to.c = c_[0];
+        to.c = {c_[0]};
         return to;
     }
 

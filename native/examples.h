@@ -17,25 +17,26 @@ public:
         evaluation_.parts.set(problem, {problem.evaluation_law});
     }
 
-    // The inputs of examples `index`, which stay in words(), and their labels. Tasks are drawn, or come in turn.
-    vf draw(const Key<vu>& key, vu index, const Standing& standing, const vu* mask, bool in_turn) {
+    // The inputs of examples `index`, which stay in words(). Tasks come in turn, or as in training.
+    void draw(const Key<vu>& key, vu index, const Standing& standing, const vu* mask, bool in_turn) {
         source_.draw(key, index, standing, mask, words_.data());
-        vu task{};
-        if (problem_.target.tasks > 0) {
-            task = in_turn ? task_in_turn(problem_.target, index) : source_.task(key, index);
-            set_controls(problem_.target, task, words_.data());
+        const Target& target = problem_.target;
+        if (target.tasks > 0) {
+            task_ = in_turn || target.in_turn ? task_in_turn(target, index) : source_.task(key, index);
+            set_controls(target, task_, words_.data());
         }
-        return label_(words_.data(), mask, task);
     }
+    // The labels of those that were drawn last.
+    vf label(const vu* mask, int output) const { return label_(words_.data(), mask, task_, output); }
     const vu* words() const { return words_.data(); }
 
     // Samples from `first` on of each run's key into a block.
     template <class L, class Block>
     void put(Block& block, const Key<vu>& key, uint32_t first, const Standing& standing, const vu* mask, bool in_turn) {
         for (int s = 0; s < block.count; s += L::EXAMPLES) {
-            const vf y = draw(key, L::example_index(first + s), standing, mask, in_turn);
+            draw(key, L::example_index(first + s), standing, mask, in_turn);
             block.inputs.put_drawn(s, block.count, words());
-            L::spread(y, s, block.count, block.y);
+            for (int j = 0; j < block.outputs; ++j) L::spread(label(mask, j), s, block.count, block.y_of(j));
         }
     }
 
@@ -47,6 +48,7 @@ private:
     Source source_;
     Labels label_;
     std::vector<vu> words_;
+    vu task_{};
     Standing evaluation_;
 };
 
@@ -62,12 +64,14 @@ inline void draw_sample(const Config& config, const Run& run, std::vector<uint32
     Examples examples(problem);
     Standing standing;
     standing.parts.set(problem, {problem.law});
+    std::vector<vf> y(config.outputs);
     uint32_t* row = rows.data();
     for (int64_t first = 0; first < config.sample; first += LANES) {
-        const vf y = examples.draw(keys, broadcast(static_cast<uint32_t>(first)) + iota(), standing, mask.data(), false);
+        examples.draw(keys, broadcast(static_cast<uint32_t>(first)) + iota(), standing, mask.data(), false);
+        for (int j = 0; j < config.outputs; ++j) y[j] = examples.label(mask.data(), j);
         for (int lane = 0; lane < LANES && first + lane < config.sample; ++lane) {
             for (int w = 0; w < words; ++w) *row++ = examples.words()[w][lane];
-            *row++ = std::bit_cast<uint32_t>(float{y[lane]});
+            for (const vf& labels : y) *row++ = std::bit_cast<uint32_t>(float{labels[lane]});
         }
     }
 }

@@ -11,7 +11,8 @@
 
 namespace paritylab {
 
-// Some build's drawing of a run's sample, with clean labels: rows of the words of the inputs and, behind them, the label.
+// Some build's drawing of a run's sample, with clean labels: rows of the words of the inputs and, behind them,
+// the label of each output.
 using DrawSample = void (*)(const Config& config, const Run& run, std::vector<uint32_t>& rows);
 
 class FiniteSample {
@@ -19,9 +20,9 @@ public:
     FiniteSample(const Config& config, const Run& run, DrawSample draw);
 
     uint32_t size() const { return size_; }
-    // The words of an example's inputs, and behind them its label.
-    const uint32_t* inputs(uint32_t index) const { return &rows_[static_cast<size_t>(index) * (words_ + 1)]; }
-    float label(uint32_t index) const { return std::bit_cast<float>(inputs(index)[words_]); }
+    // The words of an example's inputs, and behind them its labels.
+    const uint32_t* inputs(uint32_t index) const { return &rows_[static_cast<size_t>(index) * (words_ + outputs_)]; }
+    float label(uint32_t index, int output) const { return std::bit_cast<float>(inputs(index)[words_ + output]); }
 
     // From this place of the endless concatenation of permutations, one for each pass, to the end of its pass.
     template <class Shuffler>
@@ -37,7 +38,7 @@ public:
 
 private:
     uint32_t size_;
-    int words_;
+    int words_, outputs_;
     std::vector<uint32_t> rows_;
     Key<uint32_t> order_key_;
     int64_t start_ = INT64_MAX;    // the position at which the pass at hand begins

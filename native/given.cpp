@@ -61,7 +61,8 @@ const char* refusal_of_names(const paritylab_config& c) {
 // Whether the arrays are as long as they say of one another; what is in them, refusal(Problem) checks.
 const char* refusal_of_sizes(const paritylab_problem& p, int64_t words) {
     const bool there = is_there(p.components, p.uniform, p.cumulative, p.planes, p.always, p.copied, p.copies, p.stages,
-                                p.coefficients, p.terms, p.places, p.table, p.task_cumulative, p.task_masks, p.task_allowed);
+                                p.coefficients, p.terms, p.places, p.table, p.task_cumulative, p.task_masks, p.task_allowed,
+                                p.task_controls);
     if (!there) return "problem: expected as many numbers as said";
     int64_t components = 0, copies = 0;
     for (const int64_t count : to_span(p.components)) {
@@ -130,6 +131,12 @@ Problem to_problem(const paritylab_problem& p, size_t words) {
     target.task_cumulative = to_vector(p.task_cumulative);
     target.task_masks = by_word(to_span(p.task_masks), words);
     target.task_allowed = to_vector(p.task_allowed);
+#if defined(__wasm__)  // on a page each task has a control bit of its own, and is drawn
+    target.controls = target.tasks;
+#else
+    put_controls(target, to_span(p.task_controls), words);
+    target.in_turn = p.in_turn != 0;
+#endif
     return made;
 }
 

@@ -18,13 +18,14 @@ struct InputGroup {
 
 inline int rows_of(const std::vector<InputGroup>& groups) { return groups.back().row + groups.back().rows(); }
 
-// Inputs that say which of several tasks it is are a group of their own. The others are cut into groups of nearly equal
+// Control bits of which each task has its own are a group of their own. Other inputs are cut into groups of nearly equal
 // size. A group costs a batch about 3.5 cycles a sample, for 16 units: a row is added on the way forward, and added to on
 // the way back. A row costs about 8: it is made, cleared, and added up (measured on Zen 4).
 inline std::vector<InputGroup> plan_groups(const Config& config) {
     std::vector<InputGroup> plan;
-    if (config.tasks() > 0) plan.push_back({0, config.tasks(), 0, true});
-    const int controls = config.tasks(), bits = config.inputs - controls;
+    const bool one_on = config.problem && config.problem->target.task_controls.empty();
+    const int controls = one_on ? config.tasks() : 0, bits = config.inputs - controls;
+    if (controls > 0) plan.push_back({0, controls, 0, true});
     const auto start = [&](int parts, int i) { return static_cast<int>(int64_t{bits} * i / parts); };
     const auto cost = [&](int parts) {
         int64_t rows = 0;

@@ -12,17 +12,30 @@ namespace paritylab::PARITYLAB_ISA {
 // A block of samples, and what the network makes of them.
 template <class L>
 struct Samples {
-    typename L::Inputs inputs;
-    int count = 0;
     static constexpr int REGISTERS_OF_LABELS = L::BLOCK / L::PACKED;
-    vf y[REGISTERS_OF_LABELS]{};
-    vf f[REGISTERS_OF_LABELS]{};
-    vf slope[REGISTERS_OF_LABELS]{};  // d loss / d f, over the batch size
+    typename L::Inputs inputs;
+    int outputs;
+    int first = 0;  // of the batch
+    int count = 0;
+    // All of one output, then all of the next.
+    std::vector<vf> y, f;
+    std::vector<vf> slope;  // d loss / d f, over the batch size
     vf share{};            // one over the batch size, each run's own
     bool even = true;      // whether all samples count in all runs
     vu counted{};          // otherwise how many do
 
-    explicit Samples(const Config& config) : inputs(config) {}
+    explicit Samples(const Config& config)
+        : inputs(config),
+          outputs(config.outputs),
+          y(outputs * REGISTERS_OF_LABELS),
+          f(y.size()),
+          slope(y.size()) {}
+
+    vf* y_of(int output) { return &y[output * REGISTERS_OF_LABELS]; }
+    vf* f_of(int output) { return &f[output * REGISTERS_OF_LABELS]; }
+    vf* slope_of(int output) { return &slope[output * REGISTERS_OF_LABELS]; }
+    const vf* y_of(int output) const { return &y[output * REGISTERS_OF_LABELS]; }
+    const vf* f_of(int output) const { return &f[output * REGISTERS_OF_LABELS]; }
 };
 
 // A block on its way through the layer.
@@ -55,7 +68,7 @@ void mlp_forward_samples(const Act& act, const std::vector<Tile>& tiles, const R
                 }
             }
         }
-        for (int s = 0; s < SAMPLES; ++s) block.f[first + s] = theta.c + L::sum(sum[s]);
+        for (int s = 0; s < SAMPLES; ++s) block.f[first + s] = theta.c[0] + L::sum(sum[s]);
     }
     if constexpr (SAMPLES > 1) mlp_forward_samples<1>(act, tiles, theta, block, first);
 }
@@ -85,7 +98,7 @@ void mlp_backward(const Act& act, const std::vector<Tile>& tiles, const Register
             gradient.u[tile.first + i] = sum_u;
         }
     }
-    for (int s = 0; s < block.count; ++s) gradient.c += block.slope[s];
+    for (int s = 0; s < block.count; ++s) gradient.c[0] += block.slope[s];
 }
 
 // neuron: f = sigma(z_0)

@@ -41,6 +41,11 @@ static bool has_rows_up_to(const Config& config, int most) {
     return config.inputs <= most && rows_of(plan_groups(config)) <= most;
 }
 
+// Whether there is a parity for each output, be it one; only tables know in which examples it counts.
+static bool by_output(const Config& config) {
+    return config.problem && config.problem->target.kind == TargetKind::outputs;
+}
+
 static bool can_have_tables(const Config& config) {
 #if defined(__wasm__)
     return false;
@@ -59,7 +64,7 @@ static bool tables_pay(const Config& config) {
 Layout choose_layout(const Config& config) {
     if (config.family != Family::mlp) return Layout::lanes;
     if (!config.below.empty()) return Layout::deep;
-    if (tables_pay(config)) return Layout::tables;
+    if (by_output(config) || tables_pay(config)) return Layout::tables;
     // Measured on Zen 4. Sixteen lanes on every instruction set, so that all choose alike.
     const int64_t lanes_bytes = int64_t{64} * config.inputs * config.width;
     const int64_t limit = config.batch >= 4 ? 224 * 1024 : 1024 * 1024;
@@ -69,6 +74,7 @@ Layout choose_layout(const Config& config) {
 
 const char* refusal_of_layout(const Config& config, Layout layout) {
     if (layout == Layout::tables) return can_have_tables(config) ? nullptr : "layout: 'tables' is for an mlp with one hidden layer of relu";
+    if (by_output(config)) return "layout: parities for each output have 'tables' only";
     if (!config.below.empty() && layout != Layout::deep) return "layout: a deep mlp has 'deep' only";
     const bool can = config.family == Family::mlp || layout == Layout::lanes;
     return can ? nullptr : "layout: all but 'lanes' are for the mlp only";

@@ -52,9 +52,9 @@ struct RunsInLanesReading {
     static vu example_index(uint32_t first) { return broadcast(first); }
     static void spread(vf value, int s, int /*count*/, vf* out) { out[s] = value; }
 
-    // out[s] = word first + s of each run's key
-    static void draw_words(const Key<vu>& key, uint32_t first, int count, vu* out) {
-        for (int s = 0; s < count; ++s) out[s] = random_bits(key, broadcast(first + s));
+    // out[s] = word number `place` of the `each` words of example first + s, of each run's key
+    static void draw_words(const Key<vu>& key, uint32_t first, int count, vu* out, uint32_t each = 1, uint32_t place = 0) {
+        for (int s = 0; s < count; ++s) out[s] = random_bits(key, broadcast((first + s) * each + place));
     }
 
     class Inputs {
@@ -137,9 +137,9 @@ struct UnitsInLanesBy {
         for (int s = s0; s < count && s < s0 + LANES; ++s) out[s] = broadcast(values[s - s0]);
     }
 
-    static void draw_words(const Key<vu>& key, uint32_t first, int count, vu* out) {
+    static void draw_words(const Key<vu>& key, uint32_t first, int count, vu* out, uint32_t each = 1, uint32_t place = 0) {
         for (int s0 = 0; s0 < count; s0 += LANES) {
-            const vu words = random_bits(key, broadcast(first + s0) + iota());
+            const vu words = random_bits(key, (broadcast(first + s0) + iota()) * each + place);
             for (int s = s0; s < count && s < s0 + LANES; ++s) out[s] = broadcast(words[s - s0]);
         }
     }

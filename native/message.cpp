@@ -27,6 +27,10 @@ paritylab_problem read_problem(Reader& r) {
     p.task_cumulative = r.words();
     p.task_masks = r.words();
     p.task_allowed = r.wholes();
+#if !defined(__wasm__)  // no page has them
+    p.task_controls = r.words();
+    p.in_turn = r.small();
+#endif
     return p;
 }
 

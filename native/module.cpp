@@ -51,6 +51,12 @@ std::vector<size_t> shape_of_weights(const Config& config) {
     return {size_t(config.inputs), size_t(config.width)};
 }
 
+// What an array of the head has for each output, if there are several.
+std::vector<size_t> by_output(const Config& config, std::vector<size_t> shape) {
+    if (config.outputs > 1) shape.push_back(config.outputs);
+    return shape;
+}
+
 nb::dict to_dict(const std::vector<Record>& records, const Config& config) {
     const auto scalar = [&]<class T>(T, auto&& value) {
         return column<T>(records, {}, [&](const Record& r, std::vector<T>& all) { all.push_back(T(value(r))); });
@@ -70,8 +76,8 @@ nb::dict to_dict(const std::vector<Record>& records, const Config& config) {
     };
     out["W"] = array(shape_of_weights(config), &Parameters::W);
     out["b"] = array({size_t(config.units())}, &Parameters::b);
-    out["u"] = array({size_t(config.width)}, &Parameters::u);
-    out["c"] = scalar(float{}, [](const Record& r) { return r.end.c; });
+    out["u"] = array(by_output(config, {size_t(config.width)}), &Parameters::u);
+    out["c"] = array(by_output(config, {}), &Parameters::c);
     return out;
 }
 
@@ -83,12 +89,15 @@ nb::dict to_dict(Trace trace, const Config& config) {
         out[(prefix + "loss").c_str()] = to_numpy(std::move(values.loss), {runs, points});
     };
     series("", trace.evaluation);
-    if (trace.tasks > 0) {
-        out["task_accuracy"] = to_numpy(std::move(trace.by_task.accuracy), {runs, points, trace.tasks});
-        out["task_loss"] = to_numpy(std::move(trace.by_task.loss), {runs, points, trace.tasks});
+    if (trace.parts > 0) {
+        out["task_accuracy"] = to_numpy(std::move(trace.by_part.accuracy), {runs, points, trace.parts});
+        out["task_loss"] = to_numpy(std::move(trace.by_part.loss), {runs, points, trace.parts});
     }
-    out["task_skill"] = to_numpy(std::move(trace.skill), {runs, points, std::max(trace.tasks, size_t{1})});
+    out["task_skill"] = to_numpy(std::move(trace.skill), {runs, points, std::max(trace.parts, size_t{1})});
     if (!trace.train.loss.empty()) series("train_", trace.train);
+    if (!trace.train_by_output.loss.empty()) {
+        out["train_task_accuracy"] = to_numpy(std::move(trace.train_by_output.accuracy), {runs, points, trace.parts});
+    }
     if (!config.keep_params) return out;
     const auto array = [&](std::vector<float>& values, std::vector<size_t> shape) {
         shape.insert(shape.begin(), {runs, points});
@@ -96,8 +105,8 @@ nb::dict to_dict(Trace trace, const Config& config) {
     };
     out["W"] = array(trace.W, shape_of_weights(config));
     out["b"] = array(trace.b, {size_t(config.units())});
-    out["u"] = array(trace.u, {size_t(config.width)});
-    out["c"] = array(trace.c, {});
+    out["u"] = array(trace.u, by_output(config, {size_t(config.width)}));
+    out["c"] = array(trace.c, by_output(config, {}));
     return out;
 }
 
@@ -111,16 +120,17 @@ std::shared_ptr<Schedule> make_schedule(nb::callable factors) {
     });
 }
 
-std::unique_ptr<Trace> make_trace(const Config& config, std::vector<int64_t> steps, int64_t runs, bool train) {
+std::unique_ptr<Trace> make_trace(const Config& config, std::vector<int64_t> steps, int64_t runs, bool train,
+                                  double stop) {
     if (runs < 1) throw std::invalid_argument("trace: expected at least one run");
     if (steps.empty() || steps.front() < 0) throw std::invalid_argument("trace: expected steps of at least 0");
     if (std::ranges::adjacent_find(steps, std::greater_equal{}) != steps.end()) {
         throw std::invalid_argument("trace: expected increasing steps");
     }
-    const int64_t numbers = steps.size() * (2 * config.tasks() + (config.keep_params ? config.weights() + 2 : 1));  // of a run
+    const int64_t numbers = steps.size() * (2 * config.parts() + (config.keep_params ? config.weights() + 2 : 1));  // of a run
     if (runs > (int64_t{1} << 40) / numbers) throw std::invalid_argument("trace: too many points");
     if (train && config.sample == 0) throw std::invalid_argument("trace: there is no finite sample");
-    return std::make_unique<Trace>(config, std::move(steps), runs, train);
+    return std::make_unique<Trace>(config, std::move(steps), runs, train, stop);
 }
 
 template <class NdArray>
@@ -132,16 +142,20 @@ void expect_shape(const char* name, const NdArray& array, std::initializer_list<
 }
 
 void add(Pool& pool, Array<int64_t, 1> tag, Array<uint32_t, 2> key, Weights W, Array<float, 2> b,
-         Array<float, 2> u, Array<float, 1> c, Array<float, 1> lr, Array<float, 1> tau, Array<uint32_t, 1> flip,
+         Weights u, Weights c, Array<float, 1> lr, Array<float, 1> tau, Array<uint32_t, 1> flip,
          Array<uint32_t, 2> mask, Array<int64_t, 1> max_steps) {
     const Config& config = pool.config();
     const size_t runs = tag.shape(0), weights = config.weights(), units = config.units(), width = config.width;
-    const size_t words = config.words();
+    const size_t words = config.words(), outputs = config.outputs;
     expect_shape("key", key, {runs, 2});
-    if (W.ndim() == 0 || W.shape(0) != runs || W.size() != runs * weights) throw std::invalid_argument("W: wrong shape");
+    const auto expect_rows = [&](const char* name, const Weights& array, size_t numbers) {
+        const bool rows = array.ndim() > 0 && array.shape(0) == runs && array.size() == runs * numbers;
+        if (!rows) throw std::invalid_argument(std::string(name) + ": wrong shape");
+    };
+    expect_rows("W", W, weights);
     expect_shape("b", b, {runs, units});
-    expect_shape("u", u, {runs, width});
-    expect_shape("c", c, {runs});
+    expect_rows("u", u, width * outputs);
+    expect_rows("c", c, outputs);
     expect_shape("lr", lr, {runs});
     expect_shape("tau", tau, {runs});
     expect_shape("flip", flip, {runs});
@@ -163,8 +177,8 @@ void add(Pool& pool, Array<int64_t, 1> tag, Array<uint32_t, 2> key, Weights W, A
         run.mask = row(mask.data(), i, words);
         run.start.W = row(W.data(), i, weights);
         run.start.b = row(b.data(), i, units);
-        run.start.u = has_head ? row(u.data(), i, width) : std::vector<float>(width);
-        run.start.c = has_head ? c.data()[i] : 0.0f;
+        run.start.u = has_head ? row(u.data(), i, width * outputs) : std::vector<float>(width);
+        run.start.c = has_head ? row(c.data(), i, outputs) : std::vector<float>(1);
         pool.add(std::move(run));
     }
 }
@@ -227,10 +241,10 @@ NB_MODULE(_lanes, m) {
                             int64_t allowed_errors, int consecutive, bool keep_params, int threads,
                             bool bias, bool head_bias, std::vector<int> below, const std::string& rule,
                             std::vector<float> rule_params, float clip, float decay_gradient, const Problem* problem,
-                            bool short_last, float within, bool bits, bool skips_satisfied, const std::string& isa, const std::string& layout,
-                            std::optional<std::tuple<std::vector<int64_t>, int64_t, bool>> trace) {
+                            bool short_last, float within, bool bits, bool skips_satisfied, int outputs, const std::string& isa, const std::string& layout,
+                            std::optional<std::tuple<std::vector<int64_t>, int64_t, bool, double>> trace) {
             Config config{
-                .family = parse_family(family), .inputs = n, .bits = bits, .width = width, .below = std::move(below), .bias = bias,
+                .family = parse_family(family), .inputs = n, .bits = bits, .width = width, .below = std::move(below), .outputs = outputs, .bias = bias,
                 .head_bias = bias && head_bias,
                 .activation = parse_activation(activation), .activation_params = std::move(activation_params),
                 .loss = parse_loss(loss), .loss_params = std::move(loss_params), .batch = batch, .schedule = {},
@@ -253,6 +267,7 @@ NB_MODULE(_lanes, m) {
            "bias"_a = true, "head_bias"_a = true, "below"_a = std::vector<int>{},
            "rule"_a = "sgd", "rule_params"_a = std::vector<float>{}, "clip"_a = 0.0f, "decay_gradient"_a = 0.0f,
            "problem"_a.none() = nb::none(), "short_last"_a = false, "within"_a = -1.0f, "bits"_a = false, "skips_satisfied"_a = false,
+           "outputs"_a = 1,
            "isa"_a = "auto", "layout"_a = "auto", "trace"_a.none() = nb::none(),
            "bias, head_bias: whether there are b, and c; without them those given must be 0. "
            "below: the widths of an mlp's hidden layers before the last; their W and b come one after the other. "
@@ -260,7 +275,8 @@ NB_MODULE(_lanes, m) {
            "problem: a Problem; parities of uniform inputs unless said. within: how far from its label an output is "
            "right; -1: by its sign. bits: inputs of +1 and -1 are read as 0 and 1. "
            "skips_satisfied: a batch whose gradient is exactly 0 moves nothing. "
-           "trace: (steps, runs, train) to record curves of so many runs, of tags 0, 1, ..., and not to judge them.")
+           "trace: (steps, runs, train, stop) to record curves of so many runs, of tags 0, 1, ..., and not to judge them; "
+           "a run ends where its loss on the finite sample, which train asks for, is below stop.")
         .def("add", &add, "tag"_a, "key"_a, "W"_a, "b"_a, "u"_a, "c"_a, "lr"_a, "tau"_a, "flip"_a, "mask"_a,
              "max_steps"_a, "Puts copies of these runs at the end of the stock.")
         .def("advance", [](Pool& pool, double seconds) {

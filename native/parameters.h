@@ -11,20 +11,21 @@ namespace paritylab::PARITYLAB_ISA {
 template <class L>
 struct Registers {
     std::vector<vf> W;     // tile after tile, each [input][unit]
-    std::vector<vf> b, u;  // one per register of the layer
-    vf c{};
+    std::vector<vf> b;     // one per register of the layer
+    std::vector<vf> u;     // the same of each output, one after the other
+    std::vector<vf> c;     // one per output
 
     explicit Registers(const Config& config, bool with_weights = true)
         : W(with_weights ? static_cast<size_t>(L::vectors(config.width)) * config.inputs : 0),
           b(L::vectors(config.width)),
-          u(L::vectors(config.width)) {}
+          u(b.size() * config.outputs),
+          c(config.outputs) {}
 
     // All of the slot's lanes, those that pad a register included: an infinity times their 0 would be NaN for ever.
     void clear(int slot) {
-        for (std::vector<vf>* all : {&W, &b, &u}) {
+        for (std::vector<vf>* all : {&W, &b, &u, &c}) {
             for (vf& v : *all) L::set(v, slot, 0.0f);
         }
-        L::set(c, slot, 0.0f);
     }
 };
 
@@ -48,9 +49,11 @@ void load(const Config& config, const std::vector<Tile>& tiles, const Parameters
     for (int unit = 0; unit < config.width; ++unit) {
         const Place place = L::place(unit, slot);
         to.b[place.vector][place.lane] = from.b[unit];
-        to.u[place.vector][place.lane] = from.u[unit];
+        for (int j = 0; j < config.outputs; ++j) {
+            to.u[j * to.b.size() + place.vector][place.lane] = from.u[unit * config.outputs + j];
+        }
     }
-    L::set(to.c, slot, from.c);
+    for (int j = 0; j < config.outputs; ++j) L::set(to.c[j], slot, from.c[j]);
 }
 
 template <class L>
@@ -58,16 +61,18 @@ Parameters save(const Config& config, const std::vector<Tile>& tiles, Registers<
     Parameters to;
     to.W.resize(static_cast<size_t>(config.inputs) * config.width);
     to.b.resize(config.width);
-    to.u.resize(config.width);
+    to.u.resize(static_cast<size_t>(config.width) * config.outputs);
     for_each_weight<L>(config, tiles, from.W, slot, [&](int j, int unit, vf& w, int lane) {
         to.W[static_cast<size_t>(j) * config.width + unit] = w[lane];
     });
     for (int unit = 0; unit < config.width; ++unit) {
         const Place place = L::place(unit, slot);
         to.b[unit] = from.b[place.vector][place.lane];
-        to.u[unit] = from.u[place.vector][place.lane];
+        for (int j = 0; j < config.outputs; ++j) {
+            to.u[unit * config.outputs + j] = from.u[j * from.b.size() + place.vector][place.lane];
+        }
     }
-    to.c = from.c[L::place(0, slot).lane];
+    for (const vf& c : from.c) to.c.push_back(c[L::place(0, slot).lane]);
     return to;
 }
 
@@ -83,7 +88,7 @@ vf nan_unless_finite(const Registers<L>& registers) {
     for (const vf& b : registers.b) sums[1] += b * 0.0f;
     for (const vf& u : registers.u) sums[2] += u * 0.0f;
     vf partial[L::PARTIAL_SUMS]{};
-    partial[0] = registers.c * 0.0f;
+    for (const vf& c : registers.c) partial[0] += c * 0.0f;
     for (const vf& sum : sums) partial[0] += sum;
     return L::sum(partial);
 }

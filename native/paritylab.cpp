@@ -28,7 +28,7 @@ void copy(const Parameters& from, const paritylab_weights& to) {
     if (to.W) std::copy(from.W.begin(), from.W.end(), to.W);
     if (to.b) std::copy(from.b.begin(), from.b.end(), to.b);
     if (to.u) std::copy(from.u.begin(), from.u.end(), to.u);
-    if (to.c) *to.c = from.c;
+    if (to.c) *to.c = from.c[0];
 }
 
 paritylab_record to_c(const Record& record) {
@@ -73,7 +73,8 @@ PARITYLAB_API const char* paritylab_add(paritylab_pool* pool, const paritylab_ru
     added.start.W.assign(w.W, w.W + config.weights());
     added.start.b.assign(w.b, w.b + config.units());
     added.start.u.assign(config.width, 0.0f);
-    if (head) added.start.u.assign(w.u, w.u + config.width), added.start.c = *w.c;
+    added.start.c = {0.0f};
+    if (head) added.start.u.assign(w.u, w.u + config.width), added.start.c = {*w.c};
     pool->stock.add(std::move(added));
     return nullptr;
 }

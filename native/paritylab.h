@@ -79,6 +79,8 @@ typedef struct {
     paritylab_words table;        /* a bit for each index, set where the value is -1 */
     paritylab_words task_cumulative, task_masks; /* [task][word] */
     paritylab_wholes task_allowed; /* errors of each; -1: it is not judged */
+    paritylab_words task_controls; /* [task][word]: its control bits; empty: input t of task t */
+    int32_t in_turn;               /* 1: example e is of task e mod T; 0: tasks are drawn */
 } paritylab_problem;
 
 /* What all runs have in common. */

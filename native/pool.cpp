@@ -16,10 +16,10 @@ const Kernel& expect_kernel(const std::string& isa) {
 }
 
 static Layout parse_layout(const Config& config, const std::string& name) {
-    if (name == "auto") return choose_layout(config);
     const auto found = std::ranges::find(LAYOUT_NAMES, name);
-    if (found == LAYOUT_NAMES.end()) throw std::invalid_argument("layout: expected 'auto', 'lanes', 'within', 'deep' or 'tables'");
-    const auto layout = static_cast<Layout>(found - LAYOUT_NAMES.begin());
+    const bool chosen = name == "auto";
+    if (!chosen && found == LAYOUT_NAMES.end()) throw std::invalid_argument("layout: expected 'auto', 'lanes', 'within', 'deep' or 'tables'");
+    const auto layout = chosen ? choose_layout(config) : static_cast<Layout>(found - LAYOUT_NAMES.begin());
     if (const char* why = refusal_of_layout(config, layout)) throw std::invalid_argument(why);
     return layout;
 }

@@ -50,18 +50,31 @@ const char* refusal_of_stages(const Problem& problem, const Config& config) {
 }
 
 const char* refusal_of_tasks(const Target& target, const Config& config) {
-    if (target.tasks < 1 || target.tasks > config.inputs) return "tasks: expected 1 to n";
+    if (target.tasks < 1) return "tasks: expected at least one";
+    if (target.controls > config.inputs) return "tasks: expected control bits among the inputs";
     const auto tasks = static_cast<size_t>(target.tasks);
     if (target.task_cumulative.size() + 1 != tasks) return "tasks: expected a threshold between two";
     if (!rises(target.task_cumulative)) return "tasks: thresholds must not fall";
     if (target.task_masks.size() != tasks * config.words()) return "tasks: masks of a wrong size";
+    const size_t controls = target.task_controls.size();
+    if (controls != 0 && controls != tasks * config.words()) return "tasks: controls of a wrong size";
     return target.task_allowed.size() == tasks ? nullptr : "tasks: expected allowed errors of each";
+}
+
+const char* refusal_of_outputs(const Target& target, const Config& config) {
+    const size_t outputs = config.outputs;
+    if (target.output_masks.size() != outputs * config.words()) return "outputs: expected a mask of each";
+    if (target.counted.size() != outputs) return "outputs: expected in how many examples each counts";
+    const bool counts = std::ranges::all_of(target.counted, [&](int count) { return count >= 0 && count <= config.batch; });
+    return counts ? nullptr : "outputs: expected to count in 0 to batch examples";
 }
 
 const char* refusal(const Target& target, const Config& config) {
     const auto inside = [&](int word) { return word >= 0 && word < config.words(); };
+    if (config.outputs > 1 && target.kind != TargetKind::outputs) return "outputs: expected a parity for each";
     switch (target.kind) {
         case TargetKind::product: break;
+        case TargetKind::outputs: return refusal_of_outputs(target, config);
         case TargetKind::tasks: return refusal_of_tasks(target, config);
         case TargetKind::sum:
             for (const Term& term : target.terms) {

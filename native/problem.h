@@ -32,7 +32,7 @@ struct Stage {
     int batch;
 };
 
-enum class TargetKind { product, sum, table, tasks };
+enum class TargetKind { product, sum, table, tasks, outputs };
 
 // Bits of one word, wherever they are the ones that matter.
 struct MaskWord {
@@ -60,9 +60,14 @@ struct Target {
     std::vector<Field> fields;
     std::vector<uint32_t> table;  // a bit for each index, set where the value is -1
     int tasks = 0;
+    bool in_turn = false;  // whether tasks come in turn in training too; or else they are drawn
+    int controls = 0;      // the first so many inputs say which task it is
+    std::vector<uint32_t> task_controls;  // [word][task]: those that are -1; empty: the one of the task's number
     std::vector<uint32_t> task_cumulative;
     std::vector<uint32_t> task_masks;   // [word][task]
     std::vector<int64_t> task_allowed;  // errors; -1: the task is not judged
+    std::vector<uint32_t> output_masks;  // [word][output]: a parity for each output
+    std::vector<int> counted;            // the first examples of a batch, in which the loss of each output counts
 };
 
 struct Problem {

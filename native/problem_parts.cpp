@@ -1,5 +1,7 @@
 #include "problem_parts.h"
 
+#include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace paritylab {
@@ -45,6 +47,15 @@ std::vector<uint32_t> by_word(std::span<const uint32_t> masks, size_t words) {
         for (size_t at = w; at < masks.size(); at += words) found.push_back(masks[at]);
     }
     return found;
+}
+
+void put_controls(Target& target, std::span<const uint32_t> masks, size_t words) {
+    target.controls = masks.empty() ? target.tasks : 0;
+    for (size_t i = 0; i < masks.size(); ++i) {
+        const int last = masks[i] == 0 ? 0 : static_cast<int>(i % words) * 32 + std::bit_width(masks[i]);
+        target.controls = std::max(target.controls, last);
+    }
+    target.task_controls = by_word(masks, words);
 }
 
 void add_stage(std::vector<Stage>& stages, int64_t until, int law, int next, int64_t flip, int batch) {

@@ -15,6 +15,7 @@ Component component_of(bool plain, std::span<const uint32_t> planes, std::span<c
 Term term_of(float coefficient, std::span<const uint32_t> mask);
 std::vector<Field> fields_of(std::span<const int32_t> places);  // those of neighbouring bits are one
 std::vector<uint32_t> by_word(std::span<const uint32_t> masks, size_t words);  // from [task][word] to [word][task]
+void put_controls(Target& target, std::span<const uint32_t> masks, size_t words);  // [task][word], or none
 void add_stage(std::vector<Stage>& stages, int64_t until, int law, int next, int64_t flip, int batch);
 
 }  // namespace paritylab

@@ -70,6 +70,8 @@ const char* refusal(const Config& config) {
         Demand{is_size(config.width), "width: expected 1 to 2^20 units"},
         Demand{std::ranges::all_of(config.below, is_size), "below: expected widths of 1 to 2^20 units"},
         Demand{config.below.empty() || config.family == Family::mlp, "below: only an mlp has several hidden layers"},
+        Demand{config.outputs >= 1 && config.outputs <= MOST_OUTPUTS, "outputs: expected 1 to 16"},
+        Demand{config.outputs == 1 || config.problem, "outputs: several need a problem that says of what"},
         Demand{config.family != Family::neuron || config.width == 1, "neuron: expected width 1"},
         // Gradients are float32 sums in the order of the samples: at 2^20 their rounding is a hundredth of the batch's
         // own sampling noise, at 2^22 as large.

@@ -18,24 +18,34 @@ public:
         vd loss{};  // summed
     };
 
-    // Of so many tasks. With skills, also what outputs have in common with the signs of labels.
-    Scores(const Config& config, size_t tasks, bool skills) : config_(config), scores_(tasks), skills_(skills ? tasks : 0) {}
+    // Of so many tasks, and apart of each output where there are several. With skills, also what outputs have in common with
+    // the signs of labels.
+    Scores(const Config& config, size_t tasks, bool skills)
+        : config_(config),
+          scores_(tasks),
+          outputs_(config.outputs > 1 ? config.outputs : 0),
+          skills_(skills ? std::max(tasks, outputs_.size()) : 0) {}
 
     size_t tasks() const { return scores_.size(); }
     const Score& of(size_t task) const { return scores_[task]; }
+    const Score& of_part(size_t part) const { return outputs_.empty() ? scores_[part] : outputs_[part]; }
 
     void clear() {
         std::fill(scores_.begin(), scores_.end(), Score{});
+        std::fill(outputs_.begin(), outputs_.end(), Score{});
         std::fill(skills_.begin(), skills_.end(), Skill{});
     }
 
     // Adds outputs for samples from `first` on, which are of so many tasks, in turn.
     void add(const Samples<L>& block, int64_t first, size_t tasks) {
+        if constexpr (L::PACKED > 1) {
+            if (!outputs_.empty()) return add_outputs(block);
+        }
         with_loss(config_, [&](const auto& loss) {
             size_t task = first % tasks;
             for (int r = 0; r * L::PACKED < block.count; ++r) {
                 const vf f = block.f[r], y = block.y[r], value = loss.value(f, y);
-                const vi right = config_.within < 0 ? y * f > 0.0f : absolute(f - y) <= config_.within;
+                const vi right = is_right(f, y);
                 const int samples = std::min(L::PACKED, block.count - r * L::PACKED);
                 for (int i = 0; i < samples; ++i) {
                     Score& score = scores_[task];
@@ -61,13 +71,42 @@ public:
     }
 
     // The covariance of a run's output with the label's sign, over the size of labels.
-    double skill(size_t task, int slot, double size) const {
-        const Skill& sums = skills_[task];
+    double skill(size_t part, int slot, double size) const {
+        const Skill& sums = skills_[part];
         const double scale = config_.problem ? std::abs(config_.problem->target.scale) : 1;
         return (sums.products[slot] / size - sums.f[slot] / size * (sums.signs[slot] / size)) / scale;
     }
 
 private:
+    vi is_right(vf f, vf y) const { return config_.within < 0 ? y * f > 0.0f : absolute(f - y) <= config_.within; }
+
+    // An example is right where all its outputs are; its loss is their mean.
+    void add_outputs(const Samples<L>& block) {
+        const int outputs = config_.outputs;
+        with_loss(config_, [&](const auto& loss) {
+            for (int r = 0; r * L::PACKED < block.count; ++r) {
+                vi all_right = vi{} == 0;
+                vf losses{};
+                const int samples = std::min(L::PACKED, block.count - r * L::PACKED);
+                for (int j = 0; j < outputs; ++j) {
+                    const vf f = block.f_of(j)[r], y = block.y_of(j)[r], value = loss.value(f, y);
+                    const vi right = is_right(f, y);
+                    all_right &= right;
+                    losses += value;
+                    for (int i = 0; i < samples; ++i) {
+                        outputs_[j].errors[0] += 1 + right[i];
+                        outputs_[j].loss[0] += static_cast<double>(value[i]);
+                        if (!skills_.empty()) skills_[j].add(f[i], y[i]);
+                    }
+                }
+                for (int i = 0; i < samples; ++i) {
+                    scores_[0].errors[0] += 1 + all_right[i];
+                    scores_[0].loss[0] += static_cast<double>(losses[i]) / outputs;
+                }
+            }
+        });
+    }
+
     struct Skill {
         vd f{}, signs{}, products{};
 
@@ -88,6 +127,7 @@ private:
 
     const Config& config_;
     std::vector<Score> scores_;
+    std::vector<Score> outputs_;
     std::vector<Skill> skills_;
 };
 

@@ -87,7 +87,7 @@ public:
         if (problem_.leaks) leak(random_bits(key, at + problem_.component_word()), mask, out);
     }
 
-    // The task of a training example.
+    // The task of a training example, drawn.
     vu task(const Key<vu>& key, vu index) const {
         const vu word = random_bits(key, index * static_cast<uint32_t>(problem_.stride) + problem_.task_word());
         return task_of(problem_.target, word);

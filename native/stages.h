@@ -58,6 +58,7 @@ public:
     // What a block from `first` on is told of its batch.
     template <class Block>
     void tell(Block& block, int first) const {
+        block.first = first;
         block.share = share_;
         block.even = even_;
         const vu from = broadcast(static_cast<uint32_t>(first));

@@ -133,7 +133,7 @@ const char* refusal(const Start& start, const Config& config) {
 Parameters draw_start(const Config& config, const Start& start, Key<uint32_t> key) {
     const std::vector<int> sizes = config.sizes();
     Parameters made{std::vector<float>(config.weights()), std::vector<float>(config.units()),
-                    std::vector<float>(config.width), 0.0f};
+                    std::vector<float>(config.width), {0.0f}};
     float *W = made.W.data(), *b = made.b.data();
     const size_t hidden = sizes.size() - 1;
     const bool biased = start.biased && config.bias;
@@ -142,7 +142,7 @@ Parameters draw_start(const Config& config, const Start& start, Key<uint32_t> ke
         const Key<uint32_t> weights = fold_in(layer, 0u), biases = fold_in(layer, 1u);
         if (l == hidden) {
             draw(start.output, weights, start.scales[l], config.width, 1, made.u.data());
-            if (biased && config.head_bias) draw(start.output, biases, start.scales[l], 1, 1, &made.c);
+            if (biased && config.head_bias) draw(start.output, biases, start.scales[l], 1, 1, made.c.data());
             break;
         }
         draw(start.hidden, weights, start.scales[l], sizes[l], sizes[l + 1], W);
@@ -157,7 +157,7 @@ Parameters draw_start(const Config& config, const Start& start, Key<uint32_t> ke
             b[twin] = b[unit];
             made.u[twin] = -made.u[unit];
         }
-        made.c = 0;
+        made.c = {0.0f};
     }
     return made;
 }

@@ -15,8 +15,8 @@ namespace paritylab {
 struct Parameters {
     std::vector<float> W;  // layer after layer, each (inputs, units), row-major
     std::vector<float> b;  // of all units
-    std::vector<float> u;
-    float c = 0;
+    std::vector<float> u;  // (units, outputs)
+    std::vector<float> c;  // of each output
 };
 
 struct Run {

@@ -25,8 +25,10 @@ struct UnitsByTable : UnitsInLanesBy<4096> {
     }
     static uint32_t get(const vu* all, int s, int /*slot*/) { return all[s / LANES][s % LANES]; }
     static void spread(vf values, int s, int /*count*/, vf* out) { out[s / LANES] = values; }
-    static void draw_words(const Key<vu>& key, uint32_t first, int count, vu* out) {
-        for (int s = 0; s < count; s += LANES) out[s / LANES] = random_bits(key, broadcast(first + s) + iota());
+    static void draw_words(const Key<vu>& key, uint32_t first, int count, vu* out, uint32_t each = 1, uint32_t place = 0) {
+        for (int s = 0; s < count; s += LANES) {
+            out[s / LANES] = random_bits(key, (broadcast(first + s) + iota()) * each + place);
+        }
     }
 
     class Inputs {

@@ -27,15 +27,21 @@ public:
           by_input_(static_cast<size_t>(config.inputs) * L::MAX_UNITS) {}
 
     void forward(Block& block) {
-        for (int r = 0; r * LANES < block.count; ++r) block.f[r] = theta_.c;
+        for (int j = 0; j < config_.outputs; ++j) {
+            for (int r = 0; r * LANES < block.count; ++r) block.f_of(j)[r] = theta_.c[j];
+        }
         // A row costs a few cycles, an input that is added by itself one or two for each sample.
         const bool worth_a_table = block.count * 8 >= rows_of(groups_);
         for (const Tile& tile : tiles_) {
             with_units(tile, [&](auto units) {
                 vf base[units];
                 start_of(tile, base);
+                const Heads heads{&theta_.u[tile.first], theta_.b.size(), block.f.data(), Block::REGISTERS_OF_LABELS};
                 const auto through = [&](const auto& add) {
-                    forward_tables<units>(add, block.count, base, &theta_.u[tile.first], block.f, active(block, tile));
+                    const auto go = [&](auto outputs) {
+                        forward_tables<units>(add, block.count, base, heads, outputs, active(block, tile));
+                    };
+                    config_.outputs == 1 ? go(std::integral_constant<int, 1>{}) : go(config_.outputs);
                 };
                 if (!worth_a_table) return through(AddUp<units, L::Inputs>{block.inputs, weights(tile), config_.bits});
                 make_table<units>(groups_, config_.bits, weights(tile), table_.data());
@@ -58,7 +64,13 @@ public:
             clear_gradient();
             std::fill(gradient_.W.begin(), gradient_.W.end(), vf{});
         }
-        head_backward(block);
+        for (int j = 0; j < config_.outputs; ++j) accumulate_output(block, j);
+    }
+
+private:
+    // What comes back from one output. Units are active for all of them alike.
+    void accumulate_output(Block& block, int output) {
+        head_backward(block, output);
         if (going_.empty()) return;
         const int going = static_cast<int>(going_.size());
         const bool most = 4 * going > 3 * block.count;  // then looking them up costs more than it saves
@@ -66,16 +78,18 @@ public:
             with_units(tile, [&](auto units) {
                 std::fill_n(sums_.begin(), rows_of(groups_) * units, vf{});
                 const auto back = [&](int count, const auto& sample) {
-                    backward_tables<units>(block.inputs, count, sample, reinterpret_cast<const float*>(block.slope),
+                    backward_tables<units>(block.inputs, count, sample, reinterpret_cast<const float*>(block.slope_of(output)),
                                            active(block, tile), sums_.data());
                 };
                 most ? back(block.count, [](int i) { return i; }) : back(going, [&](int i) { return going_[i]; });
-                add_gradient<units>(tile, block.share);
+                add_gradient<units>(tile, output, share_of(block));
             });
         }
     }
 
-private:
+    // The loss of an example is the mean over its outputs.
+    vf share_of(const Block& block) const { return block.share / static_cast<float>(config_.outputs); }
+
     template <class Work>
     static void with_units(const Tile& tile, Work&& work) {
         if (tile.units == PARTS) return work(std::integral_constant<int, PARTS>{});
@@ -96,29 +110,35 @@ private:
 
     // The slopes of the loss, and the samples in which it is not flat. They are divided by the size of the batch once they
     // are added up: where all are 1 or -1, sums that vanish are 0 then.
-    void head_backward(Block& block) {
+    void head_backward(Block& block, int output) {
+        const Target* target = config_.problem ? &config_.problem->target : nullptr;
+        const int counted = target && !target->counted.empty() ? target->counted[output] - block.first : block.count;
+        const auto count = static_cast<uint32_t>(std::clamp(counted, 0, block.count));
+        const vf *f = block.f_of(output), *y = block.y_of(output);
+        vf* slope = block.slope_of(output);
         vf partial[L::PARTIAL_SUMS]{};
         going_.clear();
         with_loss(config_, [&](const auto& loss) {
             for (int r = 0; r * LANES < block.count; ++r) {
-                const vi there = iota() < static_cast<uint32_t>(block.count - r * LANES);
-                block.slope[r] = select(there, loss.slope(block.f[r], block.y[r]), vf{});
-                partial[r % L::PARTIAL_SUMS] += block.slope[r];
-                for (uint32_t left = to_bits(block.slope[r] != 0.0f); left != 0; left &= left - 1) {
+                const vi there = iota() + static_cast<uint32_t>(r * LANES) < count;
+                slope[r] = select(there, loss.slope(f[r], y[r]), vf{});
+                partial[r % L::PARTIAL_SUMS] += slope[r];
+                for (uint32_t left = to_bits(slope[r] != 0.0f); left != 0; left &= left - 1) {
                     going_.push_back(static_cast<uint16_t>(r * LANES + std::countr_zero(left)));
                 }
             }
         });
-        gradient_.c = fma(block.share, L::sum(partial), gradient_.c);
+        gradient_.c[output] = fma(share_of(block), L::sum(partial), gradient_.c[output]);
     }
 
     template <int UNITS>
-    void add_gradient(const Tile& tile, vf share) {
+    void add_gradient(const Tile& tile, int output, vf share) {
+        const size_t first = output * theta_.b.size() + tile.first;  // of the output's weights
         for (const InputGroup& group : groups_) add_up_rows<UNITS>(group, &sums_[group.row * UNITS], by_input_.data());
         vf head[UNITS], all[UNITS], of_head[UNITS];
         add_up_samples<UNITS>(groups_[0], sums_.data(), all);
         for (int u = 0; u < UNITS; ++u) {
-            head[u] = share * theta_.u[tile.first + u];
+            head[u] = share * theta_.u[first + u];
             gradient_.b[tile.first + u] = fma(head[u], all[u], gradient_.b[tile.first + u]);
             of_head[u] = theta_.b[tile.first + u] * all[u];
         }
@@ -133,7 +153,7 @@ private:
             }
         }
         for (int u = 0; u < UNITS; ++u) {
-            gradient_.u[tile.first + u] = fma(share, of_head[u], gradient_.u[tile.first + u]);
+            gradient_.u[first + u] = fma(share, of_head[u], gradient_.u[first + u]);
         }
     }
 

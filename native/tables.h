@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "fold.h"
@@ -94,13 +95,26 @@ private:
     }
 };
 
-// Adds the tile's part of the outputs to f, LANES samples at a time, and says which units are active.
-template <int UNITS, class Add>
-void forward_tables(const Add& add, int count, const vf* base, const vf* head, vf* f, uint32_t* active) {
-    vf from[UNITS], weight[UNITS];
-    for (int u = 0; u < UNITS; ++u) from[u] = base[u], weight[u] = head[u];
+// The output weights of a tile's units, and where their part of the outputs is added: those of output j are j strides on.
+struct Heads {
+    const vf* u;
+    size_t stride_u;
+    vf* f;
+    size_t stride_f;
+};
+
+// Adds the tile's part of the outputs, LANES samples at a time, and says which units are active. How many outputs there
+// are may be a constant.
+template <int UNITS, class Add, class Count>
+void forward_tables(const Add& add, int count, const vf* base, const Heads& heads, Count outputs, uint32_t* active) {
+    constexpr int MOST = std::is_same_v<Count, int> ? MOST_OUTPUTS : 1;
+    vf from[UNITS], weight[MOST][UNITS];
+    for (int u = 0; u < UNITS; ++u) {
+        from[u] = base[u];
+        for (int j = 0; j < outputs; ++j) weight[j][u] = heads.u[j * heads.stride_u + u];
+    }
     for (int first = 0; first < count; first += LANES) {
-        vf parts[LANES * PARTS];
+        vf parts[MOST][LANES * PARTS];
 #pragma GCC unroll 4
         for (int i = 0; i < LANES; i += TOGETHER) {
             vf z[TOGETHER][UNITS];
@@ -115,13 +129,15 @@ void forward_tables(const Add& add, int count, const vf* base, const vf* head, v
                     const vi off = z[k][u] <= 0.0f;  // not of NaN, which must be seen
                     on |= to_bits(~off) << u * LANES;
                     const vf h = select(off, vf{}, z[k][u]);
-                    vf& part = parts[(i + k) * PARTS + u % PARTS];
-                    part = u < PARTS ? weight[u] * h : fma(weight[u], h, part);
+                    for (int j = 0; j < outputs; ++j) {
+                        vf& part = parts[j][(i + k) * PARTS + u % PARTS];
+                        part = u < PARTS ? weight[j][u] * h : fma(weight[j][u], h, part);
+                    }
                 }
                 active[first + i + k] = on;
             }
         }
-        f[first / LANES] += fold(parts);
+        for (int j = 0; j < outputs; ++j) heads.f[j * heads.stride_f + first / LANES] += fold(parts[j]);
     }
 }
 

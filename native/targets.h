@@ -29,7 +29,7 @@ inline vu task_of(const Target& target, vu word) {
     return task;
 }
 
-// The tasks of examples, which are evaluated in turn.
+// The tasks of examples in turn.
 inline vu task_in_turn(const Target& target, vu index) {
     vu task;
     for (int lane = 0; lane < LANES; ++lane) {
@@ -39,13 +39,20 @@ inline vu task_in_turn(const Target& target, vu index) {
     return task;
 }
 
-// Of the inputs 0 to T - 1 the one of the task is -1, the others are +1.
+// The control bits of tasks in word w.
+inline vu controls_of([[maybe_unused]] const Target& target, vu task, int w) {
+#if !defined(__wasm__)  // on a page each task has one of its own
+    if (!target.task_controls.empty()) return gather(&target.task_controls[w * target.tasks], task);
+#endif
+    return (vu)((task >> 5) == static_cast<uint32_t>(w)) & (broadcast(1u) << (task & 31u));
+}
+
+// Of the control bits those of the task are -1, the others are +1.
 inline void set_controls(const Target& target, vu task, vu* words) {
-    for (int w = 0; w * 32 < target.tasks; ++w) {
-        const int controls = std::min(32, target.tasks - w * 32);
+    for (int w = 0; w * 32 < target.controls; ++w) {
+        const int controls = std::min(32, target.controls - w * 32);
         const uint32_t kept = controls == 32 ? 0u : ~0u << controls;
-        const vu hot = (vu)((task >> 5) == static_cast<uint32_t>(w)) & (broadcast(1u) << (task & 31u));
-        words[w] = (words[w] & kept) | hot;
+        words[w] = (words[w] & kept) | controls_of(target, task, w);
     }
 }
 
@@ -53,17 +60,22 @@ class Labels {
 public:
     Labels(const Problem& problem) : target_(problem.target), words_(problem.words) {}
 
-    vf operator()(const vu* words, const vu* mask, vu task) const {
-        const vf value = unscaled(words, mask, task);
+    // Of one output; only where there are several it matters which.
+    vf operator()(const vu* words, const vu* mask, vu task, int output) const {
+        const vf value = unscaled(words, mask, task, output);
         return target_.scale == 1 ? value : target_.scale * value;
     }
 
 private:
-    vf unscaled(const vu* words, const vu* mask, vu task) const {
+    vf unscaled(const vu* words, const vu* mask, vu task, int output) const {
         switch (target_.kind) {
             case TargetKind::product: return product(words, [&](int w) { return mask[w]; });
             case TargetKind::tasks:
                 return product(words, [&](int w) { return gather(&target_.task_masks[w * target_.tasks], task); });
+            case TargetKind::outputs: {
+                const size_t outputs = target_.counted.size();
+                return product(words, [&](int w) { return broadcast(target_.output_masks[w * outputs + output]); });
+            }
             case TargetKind::sum: return sum(words);
             case TargetKind::table: return entry(words);
         }

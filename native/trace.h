@@ -23,31 +23,37 @@ struct Series {
     }
 };
 
-// A run writes the row of its tag; what it does not reach, or reaches with a parameter that is not finite, stays NaN.
+// A run writes the row of its tag; what it does not reach, be it that it has stopped, or reaches with a parameter that is not finite, stays NaN.
 struct Trace {
     std::vector<int64_t> steps;  // increasing
     int64_t runs;
-    size_t tasks;
+    size_t parts;  // tasks, or outputs where there are several
     Series evaluation;
-    Series by_task;                 // (runs, steps, tasks)
-    std::vector<double> skill;      // the same; of one task where there are none
+    Series by_part;                 // (runs, steps, parts)
+    std::vector<double> skill;      // the same; of one part where there are none
     Series train;                   // on the finite sample; empty unless asked for
+    Series train_by_output;         // the same of each of several outputs
+    double stop;                    // a run leaves at a point where its loss there is below this
     std::vector<float> W, b, u, c;  // (runs, steps, ...); empty unless asked for
 
-    Trace(const Config& config, std::vector<int64_t> chosen, int64_t count, bool on_train)
+    Trace(const Config& config, std::vector<int64_t> chosen, int64_t count, bool on_train, double stop_below)
         : steps(std::move(chosen)),
           runs(count),
-          tasks(config.tasks()),
+          parts(config.parts()),
           evaluation(points()),
-          by_task(points() * tasks),
-          skill(points() * std::max(tasks, size_t{1}), NAN),
-          train(on_train ? points() : 0) {
+          by_part(points() * parts),
+          skill(points() * std::max(parts, size_t{1}), NAN),
+          train(on_train ? points() : 0),
+          train_by_output(on_train && config.outputs > 1 ? points() * parts : 0),
+          stop(stop_below) {
         if (!config.keep_params) return;
         W.assign(points() * config.weights(), NAN);
         b.assign(points() * config.units(), NAN);
-        u.assign(points() * config.width, NAN);
-        c.assign(points(), NAN);
+        u.assign(points() * config.width * config.outputs, NAN);
+        c.assign(points() * config.outputs, NAN);
     }
+
+    bool stops(size_t at) const { return !train.loss.empty() && train.loss[at] < stop; }
 
     size_t points() const { return static_cast<size_t>(runs) * steps.size(); }
 
@@ -58,7 +64,7 @@ struct Trace {
         copy(parameters.W, W);
         copy(parameters.b, b);
         copy(parameters.u, u);
-        c[at] = parameters.c;
+        copy(parameters.c, c);
     }
 };
 

@@ -283,7 +283,8 @@ private:
         }
     }
 
-    // Writes down all runs, which are at the next chosen step; those that are not finite, or at the last, leave.
+    // Writes down all runs, which are at the next chosen step; those that are not finite, have
+    // learned their sample as well as asked, or are at the last, leave.
     void record() {
         const vf finite = network_.nan_unless_finite();
         for (int slot = 0; slot < L::SLOTS; ++slot) {
@@ -294,16 +295,18 @@ private:
             batches_.evaluation(blocks_[0], step_vector_, first, count);
         };
         put(trace_->evaluation, config_.eval_size, scores_.tasks(), evaluation);
-        for (size_t task = 0; task < scores_.tasks(); ++task) put_task(task);
+        for (size_t part = 0; part < std::max(trace_->parts, size_t{1}); ++part) put_part(part);
         const auto sample = [&](int64_t first, int count) { batches_.sample(blocks_[0], first, count); };
         if (!trace_->train.loss.empty()) put(trace_->train, config_.sample, 1, sample);
+        if (!trace_->train_by_output.loss.empty()) put_outputs(trace_->train_by_output, config_.sample);
         for (int slot = 0; slot < L::SLOTS; ++slot) {
             if (run_[slot] && config_.keep_params) trace_->put_weights(place(slot), network_.get(slot));
         }
-        if (++point_ < trace_->steps.size()) return;
+        const bool last = point_ + 1 == trace_->steps.size();
         for (int slot = 0; slot < L::SLOTS; ++slot) {
-            if (run_[slot]) release(slot);
+            if (run_[slot] && (last || trace_->stops(place(slot)))) release(slot);
         }
+        ++point_;
     }
 
     // What all runs make of a sample, of which draw(first, count) makes the block.
@@ -325,15 +328,26 @@ private:
         }
     }
 
-    void put_task(size_t task) {
-        const size_t tasks = scores_.tasks();
-        const double size = static_cast<double>((config_.eval_size - task + tasks - 1) / tasks);
+    // A task, of which there is a share of the inputs, or an output, of which there are all.
+    void put_part(size_t part) {
+        const size_t parts = std::max(trace_->parts, size_t{1}), tasks = scores_.tasks();
+        const double size = static_cast<double>(tasks > 1 ? (config_.eval_size - part + tasks - 1) / tasks : config_.eval_size);
         for (int slot = 0; slot < L::SLOTS; ++slot) {
             if (!run_[slot]) continue;
-            const size_t at = place(slot) * tasks + task;
-            const Score& score = scores_.of(task);
-            if (trace_->tasks > 0) trace_->by_task.put(at, score.errors[slot], score.loss[slot], size);
-            trace_->skill[at] = scores_.skill(task, slot, size);
+            const size_t at = place(slot) * parts + part;
+            const Score& score = scores_.of_part(part);
+            if (trace_->parts > 0) trace_->by_part.put(at, score.errors[slot], score.loss[slot], size);
+            trace_->skill[at] = scores_.skill(part, slot, size);
+        }
+    }
+
+    void put_outputs(Series& series, int64_t size) {
+        for (int j = 0; j < config_.outputs; ++j) {
+            const Score& score = scores_.of_part(j);
+            for (int slot = 0; slot < L::SLOTS; ++slot) {
+                if (!run_[slot]) continue;
+                series.put(place(slot) * config_.outputs + j, score.errors[slot], score.loss[slot], static_cast<double>(size));
+            }
         }
     }
 

@@ -49,7 +49,7 @@ public:
             if (config_.bias) move(hidden, theta_.b, gradient_.b, first_.b, second_.b);
             if (config_.family != Family::mlp) return;
             move(head, theta_.u, gradient_.u, first_.u, second_.u);
-            if (config_.head_bias) head(theta_.c, gradient_.c, first_.c, second_.c);
+            if (config_.head_bias) move(head, theta_.c, gradient_.c, first_.c, second_.c);
         });
         keep_padding_at_zero();
     }
@@ -72,21 +72,24 @@ protected:
         const int vectors = L::vectors(config_.width);
         for (int v = 0; config_.bias && v < vectors; ++v) theta_.b[v] = update[0](theta_.b[v], gradient_.b[v]);
         if (config_.family != Family::mlp) return;
-        for (int v = 0; v < vectors; ++v) theta_.u[v] = update[1](theta_.u[v], gradient_.u[v]);
-        const int last = vectors - 1;
-        theta_.u[last] = select(L::valid(last, config_.width), theta_.u[last], vf{});
-        if (config_.head_bias) theta_.c = update[1](theta_.c, gradient_.c);
+        for (size_t v = 0; v < theta_.u.size(); ++v) theta_.u[v] = update[1](theta_.u[v], gradient_.u[v]);
+        const vi valid = L::valid(vectors - 1, config_.width);
+        for (size_t last = vectors - 1; last < theta_.u.size(); last += vectors) {
+            theta_.u[last] = select(valid, theta_.u[last], vf{});
+        }
+        for (int j = 0; config_.head_bias && j < config_.outputs; ++j) theta_.c[j] = update[1](theta_.c[j], gradient_.c[j]);
     }
 
     void clear_gradient() {
-        for (vf& g : gradient_.b) g = vf{};
-        for (vf& g : gradient_.u) g = vf{};
-        gradient_.c = vf{};
+        for (std::vector<vf>* all : {&gradient_.b, &gradient_.u, &gradient_.c}) {
+            for (vf& g : *all) g = vf{};
+        }
     }
 
 private:
     void add_noise(Registers<L>& to, const Key<vu>& key, std::array<vf, 2> size) {
         const auto leaf = [&](uint32_t number) { return fold_in(key, broadcast(number)); };
+        const auto outputs = static_cast<uint32_t>(config_.outputs);
         const uint32_t b = config_.bias, c = config_.head_bias;  // the arrays are numbered b, W, c, u, those there are
         const Key<vu> leaves[] = {leaf(0), leaf(b), leaf(b + 1), leaf(b + 1 + c)};
         for (const Tile& tile : tiles_) {
@@ -98,10 +101,14 @@ private:
                     const vu element = unit + static_cast<uint32_t>(j) * static_cast<uint32_t>(config_.width);
                     kick(weights(to, tile)[j * tile.units + i], leaves[1], element, size[0], valid);
                 }
-                if (config_.family == Family::mlp) kick(to.u[tile.first + i], leaves[3], unit, size[1], valid);
+                for (uint32_t j = 0; config_.family == Family::mlp && j < outputs; ++j) {
+                    kick(to.u[j * to.b.size() + tile.first + i], leaves[3], unit * outputs + j, size[1], valid);
+                }
             }
         }
-        if (config_.family == Family::mlp && config_.head_bias) kick(to.c, leaves[2], vu{}, size[1], vi{} == 0);
+        for (uint32_t j = 0; config_.family == Family::mlp && config_.head_bias && j < outputs; ++j) {
+            kick(to.c[j], leaves[2], broadcast(j), size[1], vi{} == 0);
+        }
     }
 
     template <class M>
@@ -114,7 +121,9 @@ private:
     vi moving() const {
         vf partial[L::PARTIAL_SUMS]{};
         for (const std::vector<vf>* all : {&gradient_.W, &gradient_.b, &gradient_.u}) partial[0] += not_zero(*all);
-        return (L::sum(partial) != 0.0f) | (config_.head_bias ? gradient_.c != 0.0f : vi{});
+        vi moving = L::sum(partial) != 0.0f;
+        for (int j = 0; config_.head_bias && j < config_.outputs; ++j) moving |= gradient_.c[j] != 0.0f;
+        return moving;
     }
 
     // Unit by unit, each over its inputs: an order that tiles and instruction sets do not change.
@@ -130,12 +139,15 @@ private:
                     const vf g = weights(gradient_, tile)[j * tile.units + i];
                     sum += g * g;
                 }
-                if (head) sum += gradient_.u[v] * gradient_.u[v];
+                for (size_t at = v; head && at < gradient_.u.size(); at += gradient_.b.size()) {
+                    sum += gradient_.u[at] * gradient_.u[at];
+                }
                 partial[v % L::PARTIAL_SUMS] += select(L::valid(v, config_.width), sum, vf{});
             }
         }
-        const vf total = L::sum(partial);
-        return head && config_.head_bias ? total + gradient_.c * gradient_.c : total;
+        vf total = L::sum(partial);
+        for (int j = 0; head && config_.head_bias && j < config_.outputs; ++j) total += gradient_.c[j] * gradient_.c[j];
+        return total;
     }
 
     // Of the units that pad the last registers; a rule that divides 0 by 0 must not make a number of them.
@@ -145,7 +157,8 @@ private:
         for (int v = config_.width / LANES; v < L::vectors(config_.width); ++v) {
             const vi valid = L::valid(v, config_.width);
             for (Registers<L>* all : {&theta_, &first_, &second_}) {
-                for (vf* one : {&all->b[v], &all->u[v]}) *one = select(valid, *one, vf{});
+                all->b[v] = select(valid, all->b[v], vf{});
+                for (size_t at = v; at < all->u.size(); at += all->b.size()) all->u[at] = select(valid, all->u[at], vf{});
                 for (int j = 0; j < config_.inputs; ++j) {
                     vf& w = weights(*all, tile)[j * tile.units + (v - tile.first)];
                     w = select(valid, w, vf{});

@@ -12,6 +12,9 @@ VALUES = 1 - 2 * (np.random.default_rng(0).random(2**7) < 0.5).astype(int)
 TWO = pl.Tasks([(5, 6), (4, 7, 8)], weights=(0.3, 0.7))
 COMPOSED = pl.Tasks([(5, 6), (4, 7, 8), (4, 5, 6, 7, 8)], controls=[(0,), (2,), (0, 2)], weights=(0.3, 0.2, 0.5))
 TURNS = pl.Tasks([(5, 6), (4, 7, 8), (5, 8)], controls=[(1, 3), (0, 3), (2,)], in_turn=True)
+APART = pl.Tasks([(36, 38), (35,), (37,)], controls=[(0, 33), (31, 32), (34,)])
+SEVEN = pl.Tasks([(3,), (4,), (3, 4), (5,), (3, 5), (4, 5), (3, 4, 5)], in_turn=True,
+                 controls=[tuple(j for j in range(3) if i >> j & 1) for i in range(1, 8)])
 MANY = pl.Tasks([tuple(sorted({40 + i % 7, 48 + i % 5, 54 + i % 3})) for i in range(37)])
 STAGES = (Stage(8, "biased:0.9", slide=True, lr=0.5), Stage(13, batch=3, noise=0.2),
           Stage(30, "mixture:0.2,biased:0.9", lr=2.0, slide=True), Stage(33))
@@ -48,5 +51,10 @@ PROBLEMS = {
     "short last": pl.Parity(9, 2, sample=17, short_last=True),
     "short last of a table": pl.Problem(9, "majority:3", "biased:0.6", sample=20, short_last=True, noise=0.1),
     "sample below a batch, short": pl.Problem(9, (0, 1), sample=4, short_last=True),
+    "composed tasks": pl.Problem(9, COMPOSED, scale=3.0),
+    "tasks in turn": pl.Problem(9, pl.Tasks([(5, 6), (4, 7, 8), (3,)], in_turn=True), "biased:0.4", noise=0.1),
+    "control bits in two words": pl.Problem(40, APART, stages=(Stage(7, "biased:0.7", slide=True), Stage(20, batch=2))),
+    "more tasks than inputs": pl.Problem(6, SEVEN),
+    "sample of tasks in turn": pl.Problem(40, TURNS, "biased:0.4", sample=31),
 }
 SMALL = {name: problem for name, problem in PROBLEMS.items() if name != "many tasks"}

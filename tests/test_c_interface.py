@@ -41,6 +41,7 @@ class Problem(Structure):
         ("evaluation_law", c_int32), ("stages", Wholes), ("target", c_int32), ("scale", c_float),
         ("coefficients", Floats), ("terms", Words), ("sign", c_int32), ("places", Wholes), ("table", Words),
         ("task_cumulative", Words), ("task_masks", Words), ("task_allowed", Wholes),
+        ("task_controls", Words), ("in_turn", c_int32),
     ]
 
 
@@ -134,6 +135,7 @@ def problem(p):
         coefficients=floats([c for c, _ in p["terms"]]), terms=words([mask for _, mask in p["terms"]]),
         sign=p["sign"], places=wholes(p["places"]), table=words(p["table"]), task_masks=words(p["task_masks"]),
         task_cumulative=words(p["task_cumulative"]), task_allowed=wholes(p["task_allowed"]),
+        task_controls=words(p["task_controls"]), in_turn=p["in_turn"],
     )
 
 

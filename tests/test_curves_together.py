@@ -13,8 +13,9 @@ import pytest
 import paritylab as pl
 from paritylab.claims.lab import Lab
 from paritylab.cli import main
-from paritylab.engines import choose, lanes
+from paritylab.engines import choose, lanes, loop
 from paritylab.engines.curves import curves, curves_each
+from paritylab.engines.work import Job, Queue
 from paritylab.errors import InvalidInput
 from paritylab.running import offload
 from paritylab.running.tasks import CurveTask, Task, from_text, to_text
@@ -58,6 +59,29 @@ def test_a_run_ends_with_the_first_training_loss_below_stop(engine: str) -> None
             before, after = getattr(whole, name)[run], getattr(found, name)[run]
             np.testing.assert_array_equal(after[: end + 1], before[: end + 1])
             np.testing.assert_array_equal(after[end:], np.full_like(after[end:], before[min(end, len(before) - 1)]))
+
+
+@built
+@pytest.mark.parametrize("layout", ["lanes", "within", "tables"])
+def test_a_run_that_has_learned_its_sample_is_trained_no_further(layout: str) -> None:
+    """Where others go on beside it (sixteen in the lanes) and where it is alone."""
+    points, stop = np.arange(0, 61, 5), 0.3
+    setup = replace(SMALL, protocol=replace(SMALL.protocol, max_steps=60))
+
+    def traced(stop: float) -> tuple[int, np.ndarray]:
+        queue = Queue([Job(setup, 0, np.arange(5))])
+        pool = lanes.LanesPool(setup.program, 1, layout=layout, trace=(points.tolist(), 5, True, stop))
+        for _ in loop.train(queue, pool):
+            pass
+        return pool.model_steps, pool.take_trace()[0]["train_loss"]
+
+    (_, whole), (steps, found) = traced(-math.inf), traced(stop)
+    ends = [points[np.flatnonzero(losses < stop)[0]] if (losses < stop).any() else points[-1] for losses in whole]
+    assert min(ends) < max(ends)
+    assert steps == sum(ends)
+    for before, after, end in zip(whole, found, ends, strict=True):
+        np.testing.assert_array_equal(after[points <= end], before[points <= end])
+        assert np.isnan(after[points > end]).all()
 
 
 def test_stop_needs_a_finite_sample() -> None:

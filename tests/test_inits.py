@@ -23,7 +23,7 @@ SPECS = [
     "torch", "xavier", "kaiming", "sign", "uniform", "rademacher", "gaussian", "perturbed-rademacher:0.1",
     "perturbed-rademacher:1.5", "uniform-perturbed:0.3", "sparse-rademacher:0.4", "discrete:-2,-1,1,2",
     "discrete:-1,3,4", "discrete:0,1", "sphere", "sphere:2.5", "normal:0.01", "truncated", "truncated:1",
-    "unbiased kaiming", "logits torch",
+    "unbiased kaiming", "logits torch", "raised:0.5 torch",
 ]
 SAMPLES = 200_000
 SEED = 17
@@ -173,8 +173,34 @@ def test_a_law_of_logits_needs_an_output_layer(network, spec):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("spec", ["torch", "mirrored kaiming", "unbiased kaiming", "fixed:3 torch", "logits torch"])
+def test_a_raised_start_differs_in_its_output_biases_alone(spec):
+    *before, law = spec.replace("logits ", "logits_").split()
+    raised = " ".join([*before, "raised:-0.25", law]).replace("_", " ")
+    made, same = (inits.init(each).layers(jax.random.key(SEED), (9, 4, 6, 3)) for each in (raised, spec))
+    assert all(map(np.array_equal, jax.tree.leaves(made[:-1]), jax.tree.leaves(same[:-1])))
+    assert np.array_equal(made[-1]["w"], same[-1]["w"])
+    assert np.array_equal(made[-1]["b"], same[-1]["b"] - np.float32(0.25))
+
+
+@pytest.mark.parametrize(
+    "network", [pl.Neuron(), pl.PolyNet(2), pl.DisjointPolyNet(2), pl.Transformer(), pl.Graph(["linear:1"]),
+                pl.MLP(4, output_bias=False)])
+def test_a_raised_start_needs_an_output_bias(network):
+    with pytest.raises(InvalidInput, match="raised start") as caught:
+        pl.Setup(pl.Parity(6, 2), pl.Learner(network, init="raised:0.5 torch")).check()
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("spec", ["raised:x torch", "raised:inf torch", "raised:0 torch", "raised: torch", "raised:1"])
+def test_a_start_is_raised_by_a_number(spec):
+    with pytest.raises(InvalidInput, match="raised"):
+        inits.init(spec)
+
+
 @pytest.mark.parametrize("spec", ["unbiased mirrored torch", "logits unbiased torch", "logits logits torch",
-                                  "unbiased fixed:3 torch", "released unbiased discrete:-1,1"])
+                                  "unbiased fixed:3 torch", "released unbiased discrete:-1,1", "logits raised:1 torch",
+                                  "raised:1 unbiased torch", "raised:1 raised:1 torch"])
 def test_the_words_of_an_init_have_one_order(spec):
     with pytest.raises(InvalidInput, match="in this order"):
         inits.init(spec)

@@ -391,8 +391,8 @@ def test_bad_runs_are_refused():
 
 @pytest.mark.parametrize(
     ("trace", "options"),
-    [(([], 1, False), {}), (([3, 3], 1, False), {}), (([-1, 3], 1, False), {}), (([0, 3], 0, False), {}),
-     (([0, 3], 1, True), dict(sample=0))],
+    [(([], 1, False, 0.0), {}), (([3, 3], 1, False, 0.0), {}), (([-1, 3], 1, False, 0.0), {}),
+     (([0, 3], 0, False, 0.0), {}), (([0, 3], 1, True, 0.0), dict(sample=0))],
 )
 def test_bad_traces_are_refused(trace, options):
     with pytest.raises(ValueError, match="trace"):
@@ -400,7 +400,7 @@ def test_bad_traces_are_refused(trace, options):
 
 
 def test_a_trace_takes_the_runs_it_has_rows_for_and_is_given_when_all_are_done():
-    pool = _lanes.Pool(**DEFAULTS, trace=([0, 3], 2, False))
+    pool = _lanes.Pool(**DEFAULTS, trace=([0, 3], 2, False, 0.0))
     run = make_run(DEFAULTS)
     for tag, max_steps in ((2, 3), (-1, 3), (0, 2)):
         with pytest.raises(ValueError, match=r"tag|max_steps"):

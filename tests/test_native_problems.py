@@ -30,7 +30,7 @@ BATCH, EVALUATED = 70, 100
 LEARNER = pl.Learner(pl.MLP(5), optimiser=pl.SGD(0.05), batch=6)
 
 
-DRAWN = ("sum", "mixture of three", "pairs", "many tasks", "staged", "short last of a table")
+DRAWN = ("sum", "mixture of three", "pairs", "many tasks", "staged", "short last of a table", "more tasks than inputs")
 
 
 def drawn_by_jax(setup, row, step):
@@ -114,6 +114,8 @@ EVALUATIONS = {
     "leaky": pl.Setup(PROBLEMS["leaky"], LEARNER),
     "staged": pl.Setup(PROBLEMS["staged"], LEARNER),
     "sample of tasks": pl.Setup(PROBLEMS["sample of tasks"], LEARNER),
+    "composed tasks": pl.Setup(PROBLEMS["composed tasks"], LEARNER),
+    "sample of tasks in turn": pl.Setup(PROBLEMS["sample of tasks in turn"], LEARNER),
     "within on a sample": pl.Setup(PROBLEMS["sample of a law"], replace(LEARNER, loss="l1"), pl.Protocol(within=0.5)),
 }
 
@@ -163,7 +165,8 @@ def test_a_run_is_solved_when_each_judged_task_is(solved):
     assert np.abs(found.t_c - other.t_c).max() <= 20
 
 
-RECORDED = ("table", "biased", "mixture", "two tasks", "staged", "polynomial", "short last", "leaky")
+RECORDED = ("table", "biased", "mixture", "two tasks", "staged", "polynomial", "short last", "leaky",
+            "composed tasks", "more tasks than inputs")
 
 
 @pytest.mark.parametrize("name", long_but(RECORDED, "staged"))
@@ -196,10 +199,12 @@ DAMAGE = {
     "stages": [(10, 0, 0, -1, 6), (10, 0, 0, -1, 6)], "terms": [(1.0, np.array([1, 2, 3], np.uint32))],
     "places": [0, 70], "table": np.zeros(3, np.uint32), "leak": 5,
     "task_cumulative": np.array([3], np.uint32), "task_masks": np.zeros((3, 2), np.uint32), "task_allowed": [1, 2],
+    "task_controls": np.ones((3, 2), np.uint32),
 }
 KINDS = {"terms": "sum", "places": "table", "table": "table", "leak": "mixture"}
-KINDS |= dict.fromkeys(("task_cumulative", "task_masks", "task_allowed"), "many tasks")
-MORE = ("stage law", "stage batch", "stage flip", "copies", "planes", "no law", "cumulative")
+TASKS = ("task_cumulative", "task_masks", "task_allowed", "task_controls", "control bits")
+KINDS |= dict.fromkeys(TASKS, "many tasks")
+MORE = ("stage law", "stage batch", "stage flip", "copies", "planes", "no law", "cumulative", "control bits")
 
 
 @pytest.mark.parametrize("field", [*DAMAGE, *MORE])
@@ -213,6 +218,7 @@ def test_a_problem_that_does_not_hang_together_is_refused(field):
         "stage flip": {"stages": [(10, 0, 0, 2**32, 6)]}, "no law": {"laws": []},
         "copies": {"laws": [(cumulative, planes, always, [[(0, 40)]], plain)]},
         "planes": {"laws": [(cumulative, planes[:, :, :1].copy(), always, copies, plain)]},
+        "control bits": {"task_controls": np.full((37, 2), 1 << 28, np.uint32)},  # the last of 61 inputs
         "cumulative": {"laws": [(np.array([5], np.uint32), planes, always, copies, plain)]},
     }.get(field) or {field: DAMAGE[field]}
     module = kernel()

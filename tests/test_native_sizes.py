@@ -127,7 +127,7 @@ def test_steps_that_the_streams_cannot_number_are_refused():
         with pytest.raises(ValueError, match=r"max_steps: expected 1 to 2\^31 - 1"):
             add(pool, [make_run(DEFAULTS)], [0], [steps])
     with pytest.raises(ValueError, match="trace: too many points"):
-        _lanes.Pool(**DEFAULTS, trace=([0, 1, 2, 3], 2**62, False))
+        _lanes.Pool(**DEFAULTS, trace=([0, 1, 2, 3], 2**62, False, 0.0))
 
 
 @pytest.mark.parametrize(

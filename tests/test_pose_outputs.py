@@ -78,7 +78,8 @@ def test_short_batches_and_noise():
 def test_outputs_by_their_supports_are_those_of_a_function_of_ones_own():
     named = pl.Problem(6, pl.Outputs([(0, 1), (2, 3)]))
     learner = pl.Learner(pl.MLP(20, outputs=2), optimiser=pl.SGD(0.1))
-    both = [pl.curves(pl.Setup(problem, learner, pl.Protocol(eval_size=300)), [0, 50, 300], runs=range(3))
+    both = [pl.curves(pl.Setup(problem, learner, pl.Protocol(eval_size=300)), [0, 50, 300], runs=range(3),
+                      engine="jax")
             for problem in (named, pl.Problem(6, pairs))]
     for name in ("accuracy", "loss", "task_accuracy", "task_loss", "task_skill"):
         np.testing.assert_array_equal(getattr(both[0], name), getattr(both[1], name))
@@ -130,7 +131,7 @@ def test_mistakes_are_said_in_a_line(problem, learner, message):
         pl.Setup(problem, learner).check()
 
 
-def test_the_native_engine_refuses_them():
+def test_the_native_engine_refuses_targets_of_ones_own():
     with pytest.raises(InvalidInput, match="engine 'lanes' cannot train this: it has no"):
         engines.choose(pl.Setup(PROBLEM, LEARNER), "lanes")
 

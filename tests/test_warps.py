@@ -20,11 +20,13 @@ from warps.emulator import Emulator
 
 import paritylab as pl
 from paritylab import engines
-from paritylab.engines import Job, choose, lanes, warps
+from paritylab.engines import Job, choose, lanes, loop, warps
 from paritylab.engines.curves import SERIES, curves
 from paritylab.engines.warps import device as devices
 from paritylab.engines.warps import pool as pools
-from paritylab.engines.warps.plan import _text, prelude
+from paritylab.engines.warps.plan import Trace, _text, prelude
+from paritylab.engines.warps.tracer import WarpsTracer
+from paritylab.engines.work import Queue
 from paritylab.errors import InvalidInput
 from paritylab.setups import schedules
 from paritylab.setups.problems import Stage
@@ -187,6 +189,29 @@ def test_curves_are_those_of_jax(name, emulator, monkeypatch):
         np.testing.assert_allclose(a, b, atol=1e-5)
 
 
+def test_a_run_that_has_learned_its_sample_is_trained_no_further(emulator):
+    learner = pl.Learner(pl.MLP(5), optimiser=pl.SGD(0.2), batch=16)
+    setup = pl.Setup(pl.Parity(9, 2, sample=40), learner, pl.Protocol(max_steps=60, eval_size=64))
+    points = np.array([0, 20, 40, 60])
+
+    def traced(stop):
+        queue = Queue([Job(setup, 0, np.arange(3))])
+        pool = WarpsTracer(setup.program, 3, Trace(points, True, stop), False, emulator)
+        for _ in loop.train(queue, pool):
+            pass
+        return pool.take_trace()[0]["train_loss"], pool.model_steps
+
+    whole, steps = traced(None)
+    assert steps == 3 * 60
+    stop = np.sort(whole[:, 1])[1]  # one run is below it at step 20, another is at it
+    found, steps = traced(stop)
+    ends = [int(points[np.argmax(losses < stop)]) if (losses < stop).any() else 60 for losses in whole]
+    assert 20 in ends
+    assert steps == sum(ends) < 3 * 60
+    for before, after, end in zip(whole, found, ends, strict=True):
+        np.testing.assert_array_equal(after[points <= end], before[points <= end])
+
+
 # Parts ----------------------------------------------------------------------------------------------------------
 
 PROBE = """
@@ -305,7 +330,7 @@ def test_without_one_it_cannot_be_had(monkeypatch):
     ("network", "n", "why"),
     [(pl.MLP((512, 512)), 30, "does not fit"), (pl.MLP(5), 257, "at most 256 inputs"),
      (pl.MLP(1025), 30, "does not fit"), (pl.PolyNet(70), 30, "does not fit"), (pl.MLP(5, "tanh"), 9, "tanh"),
-     (pl.MLP(5, outputs=2), 9, "one output")],
+     (pl.MLP(5, outputs=2), 9, "several outputs are for Outputs")],
 )
 def test_what_it_cannot_train_is_refused_with_a_reason(network, n, why):
     assert why in warps.refusal(pl.Setup(pl.Parity(n, 2), pl.Learner(network)))

@@ -165,6 +165,7 @@ def _problems() -> list[Case]:
         pl.Problem(33, [0, 1, 32], laws.Mixture(0.2, laws.Biased(0.9), laws.Active(20))),
         pl.Problem(33, [0, 1], laws.Pairs([(3, 4), (5, 32)], -0.5)), pl.Problem(12, [0, 1, 2], "biased:0.3", sample=40),
         pl.Problem(12, pl.Tasks([(2, 3), (3, 4, 5)], weights=(1, 3), solved=(1,))),
+        pl.Problem(12, pl.Tasks([(2, 3), (4,), (2, 3, 4)], controls=[(0,), (1,), (0, 1)], in_turn=True)),
         pl.Problem(33, [0, 1, 2], evaluation="biased:0.8",
                    stages=[pl.Stage(6, "biased:0.9", slide=True), pl.Stage(13, batch=3, noise=0.2)]),
     ]
@@ -216,7 +217,8 @@ def _problem(p: dict[str, Any]) -> list[bytes]:
         _whole(("product", "sum", "table", "tasks").index(p["target"])), _real(p["scale"]),
         _many([c for c, _ in p["terms"]], "<f4"), _many([mask for _, mask in p["terms"]], "<u4"), _whole(p["sign"]),
         _many(p["places"], "<i8"), _many(p["table"], "<u4"), _many(p["task_cumulative"], "<u4"),
-        _many(p["task_masks"], "<u4"), _many(p["task_allowed"], "<i8"),
+        _many(p["task_masks"], "<u4"), _many(p["task_allowed"], "<i8"), _many(p["task_controls"], "<u4"),
+        _whole(p["in_turn"]),
     ]
 
 

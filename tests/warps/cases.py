@@ -29,7 +29,7 @@ from paritylab.storage.records import Records
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import oracle
-from native_problems import COMPOSED, PROBLEMS, TURNS
+from native_problems import PROBLEMS, TURNS
 
 SEED, RUN = 3, 11
 POINTS = (1, 2, 3, 7, 33)  # updates after which params are compared
@@ -169,12 +169,8 @@ BITS: dict[str, Case] = {
     "deep: bits": (bits((20, 9), 33, 20, "gelu", loss="logistic"), {}),
     "large: bits": (bits((20, 9), 33, 40, loss="square"), {"kernel": "large", "warps": 2}),
     "lane: clipped logistic": (case(pl.MLP(5, "gelu"), 9, 6, "clipped-logistic:0.48", lr=0.2), {"kernel": "threads"}),
-    "lane: composed tasks": (pl.Setup(pl.Problem(9, COMPOSED, scale=3.0), pl.Learner(pl.MLP(5, "gelu"), batch=11)),
-                             {"kernel": "threads"}),
     "warp: tasks in turn, bits": (
         pl.Setup(pl.Problem(40, TURNS, "biased:0.4", noise=0.1), pl.Learner(pl.MLP(10, inputs="bits"), batch=20)), {}),
-    "warp: a sample of tasks in turn": (
-        pl.Setup(pl.Problem(9, TURNS, sample=40), pl.Learner(pl.MLP(10), batch=20)), {}),
 }
 CASES: dict[str, Case] = {
     "lane: one input": (case(pl.MLP(1), 1, 1), {}),

@@ -29,7 +29,7 @@ def plain(params, x, y, steps, rate=0.001, b1=0.9, b2=0.999, eps=1e-8):
 
 def test_training_is_that_of_bits_with_targets_zero_and_one():
     sample, steps = 200, 20
-    setup = common.setup(common.TWO, [(0, 1), (2, 3)], sample)
+    setup = common.setup([(0, 1), (2, 3)], sample)
     found = pl.curves(setup, [0, steps], train=True, weights=True)
     key = rng.run_keys(np.array([0]), np.array([0]))[0]
     drawn, labels = make_step(setup.program)[1](key, np.uint32(0), setup.problem.mask)
@@ -37,7 +37,8 @@ def test_training_is_that_of_bits_with_targets_zero_and_one():
     y = np.stack([x[:, :2].sum(1) % 2, x[:, 2:4].sum(1) % 2], axis=1)
     np.testing.assert_array_equal(labels, 0.5 - y)
     layers = [jax.tree.map(lambda leaf, point=point: leaf[0, point], found.weights) for point in (0, 1)]
-    start, end = ([each[0]["w"], each[0]["b"], each[1]["w"], each[1]["b"]] for each in layers)
+    start, end = ([each[0]["w"], each[0]["b"], -each[1]["w"], 0.5 - each[1]["b"]] for each in layers)  # f is 1/2 - f
+    assert np.abs(start[3]).max() < 50**-0.5
     expected = plain(start, x, y, steps)
     for ours, theirs in zip(end, expected, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=2e-5)  # single precision, of weights that moved by 0.02
@@ -47,7 +48,7 @@ def test_training_is_that_of_bits_with_targets_zero_and_one():
 
 
 def test_a_tenth_of_the_sample_counts_and_the_divisor_is_that_of_all():
-    problem = common.setup(common.TWO, [(0, 1), (2, 3)], 1000, (1.0, 0.1)).problem
+    problem = common.setup([(0, 1), (2, 3)], 1000, (1.0, 0.1)).problem
     assert problem.target.counts(1000) == (1000, 100)
 
 

@@ -40,6 +40,7 @@ class Configuration:
     width: int
     below: list[int]
     """Widths of the layers below the last hidden one, from the inputs up."""
+    outputs: int
     bias: bool
     head_bias: bool
     """Whether the output has one too."""
@@ -96,6 +97,7 @@ class Configuration:
             family=family,
             width=widths[-1],
             below=list(widths[:-1]),
+            outputs=getattr(network, "outputs", 1),
             bias=getattr(network, "bias", True),
             head_bias=getattr(network, "output_bias", True),
             bits=getattr(network, "inputs", "signs") == "bits",
@@ -127,8 +129,8 @@ class Configuration:
 
     @property
     def sizes(self) -> list[int]:
-        """Inputs, units of each layer from the inputs up, and the output where it is a layer of its own."""
-        return [self.n, *self.below, self.width] + [1] * (self.family == "mlp")
+        """Inputs, units of each layer from the inputs up, and the outputs where they are a layer of their own."""
+        return [self.n, *self.below, self.width] + [self.outputs] * (self.family == "mlp")
 
     @property
     def plain(self) -> bool:

@@ -289,7 +289,8 @@ def _traced(
     """By an engine that records curves by itself."""
     queue, found = Queue([job]), named(engine)
     require_room_for(found, job.setup.program, len(queue), threads)
-    pool = found.tracer(queue, recording.points, recording.trains(job.setup), recording.weights, threads)
+    pool = found.tracer(queue, recording.points, recording.trains(job.setup), recording.weights, threads,
+                        recording.stop)
     assert pool is not None, "choose() offers it only for engines that record curves"
     for _ in loop.train(queue, pool):
         show(pool.model_steps)

@@ -82,7 +82,11 @@ class Engine(Protocol):
         ...
 
     def tracer(
-        self, queue: Queue, points: np.ndarray, train: bool, keep_params: bool, threads: int | None
+        self, queue: Queue, points: np.ndarray, train: bool, keep_params: bool, threads: int | None,
+        stop: float | None = None,
     ) -> TracingPool | None:
-        """Slots that record all runs of a queue at these steps; None if it has no tracer."""
+        """Slots that record all runs of a queue at these steps; None if it has no tracer.
+
+        Nobody looks at what it records of a run after the first point with a training loss below ``stop``.
+        """
         ...

@@ -177,7 +177,10 @@ class JaxEngine:
     ) -> JaxPool:
         return JaxPool(program, slots or default_slots(program, runs), keep_params)
 
-    def tracer(self, queue: Queue, points: np.ndarray, train: bool, keep_params: bool, threads: int | None) -> None:
+    def tracer(
+        self, queue: Queue, points: np.ndarray, train: bool, keep_params: bool, threads: int | None,
+        stop: float | None = None,
+    ) -> None:
         return None  # it records runs of several Setups together: see curves.py
 
 

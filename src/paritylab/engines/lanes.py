@@ -6,6 +6,7 @@ with their initial params, and collects the outcomes.
 
 from __future__ import annotations
 
+import math
 import os
 from itertools import pairwise
 from typing import Any
@@ -21,25 +22,18 @@ from paritylab.errors import require
 from paritylab.memory import Part
 from paritylab.setups.inits import Layers
 from paritylab.setups.networks import MLP, Neuron
-from paritylab.setups.problems import Tasks
+from paritylab.setups.problems import Outputs
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import Records
 
 CALL_SECONDS = 0.2
 MOST_THREADS = 256
+MOST_OUTPUTS, MOST_TABLED = 16, 1024  # outputs, and inputs where there is a parity for each
 STOCK_BYTES = 2**26  # initial params waiting in the kernel's stock
 
 
 def refusal(setup: Setup) -> str | None:
     """Why the kernel cannot train this Setup, or None if it can."""
-    target = getattr(setup.problem, "target", None)
-    if isinstance(target, Tasks) and (target.controls or target.in_turn):
-        return "its tasks have one control bit each and are drawn by weight"
-    return unknown(setup)
-
-
-def unknown(setup: Setup) -> str | None:
-    """What of this Setup is known neither here nor to the kernels of ``warps``, as why they cannot train it."""
     network, optimiser = setup.learner.network, setup.learner.optimiser
     if why := sources.refusal(setup.problem):
         return why
@@ -47,8 +41,11 @@ def unknown(setup: Setup) -> str | None:
         return f"it has no {type(network).__name__}"
     if isinstance(network, (MLP, Neuron)) and network.activation.native is None:
         return f"it has no activation {network.activation.spec}"
-    if isinstance(network, MLP) and network.outputs > 1:
-        return "its networks have one output"
+    if isinstance(getattr(setup.problem, "target", None), Outputs):
+        if why := _outputs_refusal(setup):
+            return why
+    elif isinstance(network, MLP) and network.outputs > 1:
+        return "several outputs are for Outputs"
     if setup.learner.loss.native is None:
         return f"it has no loss {setup.learner.loss.spec}"
     if type(optimiser) not in RULES:
@@ -56,6 +53,16 @@ def unknown(setup: Setup) -> str | None:
     if setup.protocol.until_loss is not None:
         return "it has no until_loss"
     return _too_large(setup)
+
+
+def _outputs_refusal(setup: Setup) -> str | None:
+    """Why a parity for each output cannot be learned; that takes the layout which looks sums up in tables."""
+    network = setup.learner.network
+    if not isinstance(network, MLP) or len(network.widths) > 1 or network.activation.spec != "relu":
+        return "Outputs take an MLP with one hidden layer of ReLU"
+    if network.outputs > MOST_OUTPUTS:
+        return f"it has at most {MOST_OUTPUTS} outputs"
+    return None if setup.problem.n <= MOST_TABLED else f"Outputs take at most {MOST_TABLED} inputs"
 
 
 def _too_large(setup: Setup) -> str | None:
@@ -101,9 +108,10 @@ class LanesEngine:
         return LanesPool(program, threads or os.cpu_count() or 1, keep_params, **options)
 
     def tracer(
-        self, queue: Queue, points: np.ndarray, train: bool, keep_params: bool, threads: int | None
+        self, queue: Queue, points: np.ndarray, train: bool, keep_params: bool, threads: int | None,
+        stop: float | None = None,
     ) -> LanesPool:
-        trace = (points.tolist(), len(queue), train)
+        trace = (points.tolist(), len(queue), train, -math.inf if stop is None else stop)
         return LanesPool(queue.jobs[0].setup.program, threads or os.cpu_count() or 1, keep_params, trace=trace)
 
 
@@ -115,7 +123,8 @@ def _row(layers: Layers, name: str, count: int) -> np.ndarray:
 class LanesPool:
     """Slots of one program in the native kernel, on ``threads`` cores.
 
-    With ``trace``, (steps, runs, train), runs are not judged: their curves at these steps come from ``take_trace``.
+    With ``trace``, (steps, runs, train, stop), runs are not judged: their curves at these steps come from
+    ``take_trace``.
     """
 
     def __init__(
@@ -125,7 +134,7 @@ class LanesPool:
         keep_params: bool = False,
         isa: str = "auto",
         layout: str = "auto",
-        trace: tuple[list[int], int, bool] | None = None,
+        trace: tuple[list[int], int, bool, float] | None = None,
     ) -> None:
         module = kernel()
         assert module is not None, "choose() offers this engine only where the kernel was built"
@@ -140,9 +149,9 @@ class LanesPool:
         self._program = program
         self._keep = keep_params
         self._mlp, self._bias = configuration.family == "mlp", configuration.bias
-        self._head_bias = configuration.head_bias
+        self._head_bias, self._outputs = configuration.head_bias, configuration.outputs
         self._hidden = (program.problem.n, *configuration.below, configuration.width)
-        numbers = sum((fan_in + 1) * fan_out for fan_in, fan_out in pairwise((*self._hidden, 1)))
+        numbers = sum((fan_in + 1) * fan_out for fan_in, fan_out in pairwise((*self._hidden, configuration.outputs)))
         self._most = max(self._pool.slots, STOCK_BYTES // (4 * numbers))
         self._chunk = min(starts.CHUNK, 1 << (self._most.bit_length() - 1))
         self._wanted = starts.CHUNK
@@ -166,7 +175,8 @@ class LanesPool:
         w = _row(hidden, "w", count)
         b = _row(hidden, "b", count) if self._bias else np.zeros((count, sum(self._hidden[1:])), np.float32)
         u = _row([output], "w", count) if self._mlp else np.zeros_like(b)
-        c = _row([output], "b", count)[:, 0] if self._mlp and self._head_bias else np.zeros(count, np.float32)
+        biased = self._mlp and self._head_bias
+        c = _row([output], "b", count) if biased else np.zeros((count, self._outputs), np.float32)
         self._pool.add(rows.tag, rows.key, w, b, u, c, rows.lr, rows.noise, rows.flip, rows.mask, rows.max_steps)
 
     def advance(self, more: bool) -> Outcomes:
@@ -192,5 +202,6 @@ class LanesPool:
                   for w, b, shape in zip(weights, biases, shapes, strict=True)]
         layers = layers if self._bias else [{"w": layer["w"]} for layer in layers]
         if self._mlp:
-            layers.append({"w": kept["u"][..., None]} | ({"b": kept["c"][..., None]} if self._head_bias else {}))
+            head = {"w": kept["u"].reshape(*leading, self._hidden[-1], self._outputs)}
+            layers.append(head | ({"b": kept["c"].reshape(*leading, self._outputs)} if self._head_bias else {}))
         return layers

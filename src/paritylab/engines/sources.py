@@ -27,7 +27,7 @@ from paritylab.setups.schedules import BLOCK, Schedule
 from paritylab.setups.setup import Protocol
 
 PROBLEMS = (Parity, LeakyParity, Polynomial, Problem)
-TARGETS = (Product, Sum, Table, Tasks)
+TARGETS = (Product, Sum, Table, Tasks, Outputs)
 NO_WORDS = np.zeros(0, np.uint32)
 
 
@@ -38,7 +38,7 @@ def refusal(problem: AnyProblem) -> str | None:
     if problem.sampler is not None:
         return "it draws no inputs by a function"
     if isinstance(problem, Problem) and type(problem.target) not in TARGETS:
-        return f"it has no {'Outputs' if isinstance(problem.target, Outputs) else 'target by a function'}"
+        return "it has no target by a function"
     return None
 
 
@@ -64,7 +64,7 @@ def told(problem: AnyProblem, protocol: Protocol, batch: int) -> dict[str, Any] 
     leak = round(problem.leak * 2**31) if isinstance(problem, LeakyParity) else None
     return {
         "n": problem.n, "stride": problem.numbered, "laws": by_law, "law": places[-2], "evaluation_law": places[-1],
-        "stages": stages, "leak": leak, "scale": float(problem.scale), **_target(problem, protocol),
+        "stages": stages, "leak": leak, "scale": float(problem.scale), **_target(problem, protocol, batch),
     }
 
 
@@ -80,11 +80,12 @@ def _laws(problem: AnyProblem) -> tuple[list[Any], list[int]]:
     return told, [different.index(law) for law in given]
 
 
-def _target(problem: AnyProblem, protocol: Protocol) -> dict[str, Any]:
-    target = getattr(problem, "target", Product(()))
+def _target(problem: AnyProblem, protocol: Protocol, batch: int) -> dict[str, Any]:
+    target, no_masks = getattr(problem, "target", Product(())), NO_WORDS.reshape(0, problem.words)
     found: dict[str, Any] = {
         "target": type(target).__name__.lower(), "terms": [], "sign": False, "places": [], "table": NO_WORDS,
-        "task_cumulative": NO_WORDS, "task_masks": NO_WORDS.reshape(0, problem.words), "task_allowed": [],
+        "task_cumulative": NO_WORDS, "task_masks": no_masks, "task_allowed": [], "task_controls": no_masks,
+        "in_turn": False, "output_masks": no_masks, "counted": [],
     }
     if isinstance(target, Sum):
         masks = [(float(c), bits.mask(support, problem.n)) for c, support in target.terms]
@@ -97,7 +98,12 @@ def _target(problem: AnyProblem, protocol: Protocol) -> dict[str, Any]:
     if isinstance(target, Tasks):
         sizes = task_sizes(protocol.eval_size, problem.tasks)
         allowed = [protocol.allowed_of(size) if t in target.judged else -1 for t, size in enumerate(sizes)]
-        found |= {"task_cumulative": target.cumulative, "task_masks": target.masks(problem.n), "task_allowed": allowed}
+        controls = no_masks if target.controls is None else target.control_masks(problem.n)
+        found |= {"task_cumulative": target.cumulative, "task_masks": target.masks(problem.n), "task_allowed": allowed,
+                  "task_controls": controls, "in_turn": target.in_turn}
+    if isinstance(target, Outputs):
+        masks = np.stack([bits.mask(support, problem.n) for support in target.supports])
+        found |= {"output_masks": masks, "counted": list(target.counts(batch))}
     return found
 
 
@@ -123,5 +129,7 @@ def numbers(problem: AnyProblem) -> int:
     components = sum(len(law.components(problem.n)) for law in given)
     target = getattr(problem, "target", None)
     table = 2 ** len(target.places) // 32 if isinstance(target, Table) else 0
-    masks = len(target.terms) if isinstance(target, Sum) else problem.tasks
+    composed = isinstance(target, Tasks) and target.controls is not None
+    masks = len(target.terms) if isinstance(target, Sum) else problem.tasks * (1 + composed)
+    masks += len(target.supports) if isinstance(target, Outputs) else 0
     return (components * (draws.DIGITS + 1) + masks) * problem.words + table

@@ -54,7 +54,7 @@ def start_keys(law: Init, keys: np.ndarray) -> np.ndarray:
 
 def draws_by_itself(law: Init) -> bool:
     """Whether random words alone make the start weights of this law."""
-    return isinstance(law.sample, FromWords) and law.biased and not law.mirrored and law.output is None
+    return isinstance(law.sample, FromWords) and law.biased and not (law.mirrored or law.raised or law.output)
 
 
 def can_draw(network: Any, law: Init, n: int) -> bool:
@@ -74,6 +74,7 @@ class Drawn:
     """A law that draws for many keys at once: what ``law.layers(key, sizes)`` gives for each, bit for bit."""
 
     law: Init
+    raised = 0.0  # see can_draw
 
     def layers(self, keys: np.ndarray, sizes: Sequence[int]) -> Layers:
         module = kernel()

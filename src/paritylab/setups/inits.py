@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from paritylab.errors import InvalidInput, require, whole
+from paritylab.errors import InvalidInput, real, require, whole
 from paritylab.functions.fingerprints import fingerprint
 from paritylab.setups import specs
 from paritylab.setups.genuine import genuine, known
@@ -40,7 +40,7 @@ from paritylab.setups.weights import xavier_sign as xavier_sign
 
 InitLike = Any
 """A spec, an Init or a sampler of the user's own; an Init once its owner is made."""
-ORDER = "fixed:3 mirrored unbiased logits released, then the law"
+ORDER = "fixed:3 mirrored unbiased raised:0.5 logits released, then the law"
 RELEASED_POINTS = {"sparse-rademacher:0.5": 4, "sparse-rademacher:0.2": 5}
 
 
@@ -60,7 +60,7 @@ def released(law: str | Init) -> Init:
     >>> released("discrete:-2,-1,1,2").scale(50, 1)**2 * 2.5 * 50
     0.75
     """
-    base = _unprefixed(init(law), "unbiased", "logits")
+    base = _unprefixed(init(law), "unbiased", "raised:", "logits")
     points = base.spec.count(",") + 1 if base.spec.startswith("discrete:") else RELEASED_POINTS.get(base.spec)
     factor = math.sqrt(1 - 1 / points) if points else 1.0
     return replace(base, spec=f"released {base.spec}", scale=lambda a, b: factor * base.scale(a, b))
@@ -77,6 +77,20 @@ def unbiased(law: str | Init | Sampler) -> Init:
     return replace(base, spec=f"unbiased {base.spec}", biased=False, output=output)
 
 
+def raised(law: str | Init | Sampler, by: float) -> Init:
+    """The given law, but output biases start so much higher: a network that starts near 1/2, not near 0.
+
+    With labels of +-1/2 (``scale=0.5``) that is a network which learns the targets 0 and 1 from an output near 0.
+
+    >>> raised("torch", 0.5).spec
+    'raised:0.5 torch'
+    """
+    base = _unprefixed(init(law), "fixed:", "mirrored", "unbiased", "raised:")
+    by = real("what output biases are raised by", by)
+    require(by != 0, "output biases raised by 0 are those of the law itself")
+    return replace(base, spec=f"{specs.render('raised', (by,))} {base.spec}", raised=by)
+
+
 def logits(law: str | Init | Sampler) -> Init:
     """The given law, for a network whose output stands for two logits: the difference of the second and the first.
 
@@ -87,7 +101,7 @@ def logits(law: str | Init | Sampler) -> Init:
     >>> logits("torch").spec
     'logits torch'
     """
-    base = _unprefixed(init(law), "fixed:", "mirrored", "unbiased", "logits")
+    base = _unprefixed(init(law), "fixed:", "mirrored", "unbiased", "raised:", "logits")
     one = base.output or base
 
     def difference(key: Any, shape: tuple[int, ...]) -> Any:
@@ -136,8 +150,8 @@ def init(given: str | Init | Sampler) -> Init:
 
     A leading ``mirrored`` asks for pairs of opposite output sign, a leading ``fixed:number`` for one start for all
     runs: ``mirrored kaiming``, ``fixed:3 torch``, ``fixed:3 mirrored kaiming``. A leading ``unbiased`` starts biases at
-    0, a leading ``logits`` makes one output of two: ``unbiased logits torch``. A leading ``released`` asks for the
-    scale of abbe2024's code: ``released discrete:-2,-1,1,2``.
+    0, ``raised:0.5`` output biases so much higher, ``logits`` makes one output of two: ``unbiased logits torch``. A
+    leading ``released`` asks for the scale of abbe2024's code: ``released discrete:-2,-1,1,2``.
 
     >>> init("discrete:-2,-1,1,2").spec
     'discrete:-2,-1,1,2'
@@ -160,7 +174,17 @@ def rebuilt(spec: str, find: Callable[[str], Any]) -> Init:
         return PREFIXES[word](rebuilt(law, find))
     if word.startswith("fixed:") and word[6:].isdecimal():
         return fixed(rebuilt(law, find), int(word[6:]))
+    if law and word.startswith("raised:"):
+        return raised(rebuilt(law, find), _number(word))
     return init(find(spec))
+
+
+def _number(word: str) -> float:
+    """What output biases are raised by."""
+    try:
+        return float(word.removeprefix("raised:"))
+    except ValueError:
+        raise InvalidInput(f"init {word!r}: write a raised start as 'raised:0.5 torch', with a number") from None
 
 
 def _named(given: str) -> Init:
@@ -171,6 +195,8 @@ def _named(given: str) -> Init:
         number, _, law = given.removeprefix("fixed:").partition(" ")
         require(number.isdecimal(), f"init {given!r}: write a fixed start as 'fixed:3 torch', with a whole number")
         return fixed(law, int(number))
+    if space and word.startswith("raised:"):
+        return raised(rest, _number(word))
     arities = {name: (fewest, most) for name, (_, fewest, most) in LAWS.items()}
     name, numbers = specs.parse("init", given, arities)
     if name == "discrete" and len(set(numbers)) != len(numbers):

@@ -43,7 +43,7 @@ class Init:
     ``sample(key, shape)`` draws unscaled weights, ``characteristic(t)`` is their characteristic function E exp(itw)
     (None where weights of one unit depend on each other), ``scale(fan_in, fan_out)`` the factor of a layer. With
     ``fixed`` every run starts from the weights that ``jax.random.key(fixed)`` gives. The last layer of a network with
-    several follows the law ``output``, if there is one.
+    several follows the law ``output``, if there is one; its biases start ``raised`` by a number.
     """
 
     spec: str
@@ -55,6 +55,7 @@ class Init:
     fixed: int | None = field(default=None, repr=False)
     output: Init | None = field(default=None, compare=False, repr=False)
     logits: bool = field(default=False, repr=False)
+    raised: float = field(default=0.0, repr=False)
     own: Any = field(default=None, compare=False, repr=False)  # what a user gave for it
 
     def functions(self) -> tuple[Any, ...]:
@@ -63,7 +64,7 @@ class Init:
 
     def spec_now(self) -> str:
         """The spec of a user's law as its functions are now."""
-        words = re.match(r"(mirrored |released |unbiased |logits |fixed:\d+ )*", self.spec)
+        words = re.match(r"(mirrored |released |unbiased |logits |raised:\S+ |fixed:\d+ )*", self.spec)
         own = (self.sample, self.scale) if self.own is None else self.own
         return f"{words.group() if words else ''}{fingerprint(own, self.sample)}"
 
@@ -82,7 +83,11 @@ class Init:
         if self.output is not None and len(laws) > 1:
             laws[-1] = self.output
         layers = [law.dense(k, a, b) for law, k, a, b in zip(laws, keys, sizes[:-1], sizes[1:], strict=True)]
-        return mirror(layers) if self.mirrored else layers
+        layers = mirror(layers) if self.mirrored else layers
+        if self.raised:
+            require(len(laws) > 1, "a raised start needs a network with a hidden and an output layer")
+            layers[-1]["b"] = layers[-1]["b"] + self.raised
+        return layers
 
 
 def mirror(layers: Layers) -> Layers:

@@ -58,11 +58,11 @@ def label() -> str:
 
 def refusal(setup: Setup) -> str | None:
     """Why the kernels cannot train this Setup, or None if they can."""
-    if why := lanes.unknown(setup):
+    if isinstance(getattr(setup.problem, "target", None), Outputs):
+        return "it has no Outputs"
+    if why := lanes.refusal(setup):
         return why
     network, n = setup.learner.network, setup.problem.n
-    if isinstance(getattr(setup.problem, "target", None), Outputs) or getattr(network, "outputs", 1) > 1:
-        return "its networks have one output"
     if setup.learner.optimiser.skip_satisfied:
         return "it has no skip_satisfied"
     if n > MOST_INPUTS:
@@ -113,6 +113,7 @@ class WarpsEngine:
         return WarpsPool(program, slots or runs, keep_params, **options)
 
     def tracer(
-        self, queue: Queue, points: np.ndarray, train: bool, keep_params: bool, threads: int | None
+        self, queue: Queue, points: np.ndarray, train: bool, keep_params: bool, threads: int | None,
+        stop: float | None = None,
     ) -> WarpsTracer:
-        return WarpsTracer(queue.jobs[0].setup.program, len(queue), Trace(points, train), keep_params)
+        return WarpsTracer(queue.jobs[0].setup.program, len(queue), Trace(points, train, stop), keep_params)

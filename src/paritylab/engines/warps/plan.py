@@ -28,6 +28,9 @@ SOURCES = {
     "deep": (*COMMON, "fragments", "layers", "pieces", "deep", "params", "teams"),
     "large": (*COMMON, "fragments", "layers", "halves", "large", "large_back", "params", "teams"),
 }
+# Its last form was not seen on a GPU: the kernel ``large`` trains only what a pool's tuning asks it to
+# (kernel="large"), so that the networks that fit nowhere else stay on ``jax``.
+LARGE_BY_ITSELF = False
 MOST_INPUTS = 256
 SMALL_BATCH = 16  # below, tensor cores would multiply mostly zeros
 MOST_SUMS = 64  # pre-activations that a thread keeps in registers
@@ -57,10 +60,12 @@ H200 = Chip((9, 0), 132, 227 * 1024, 141 * 10**9)  # what is told of where there
 
 
 class Trace(NamedTuple):
-    """The points at which runs are recorded, and whether by their training sample too."""
+    """The points at which runs are recorded, whether by their training sample too, and the loss on it at which they
+    end."""
 
     points: np.ndarray
     train: bool
+    stop: float | None = None
 
 
 @dataclass(frozen=True)
@@ -292,7 +297,8 @@ def kernel_of(configuration: Configuration, chip: Chip = H200) -> str | None:
     if configuration.below:
         if deep.fits(configuration, memories(configuration), chip.shared):
             return "deep"
-        return "large" if large.samples_and_warps(configuration, large.TILES, chip.shared) else None
+        fits = large.samples_and_warps(configuration, large.TILES, chip.shared) is not None
+        return "large" if LARGE_BY_ITSELF and fits else None
     column = column_bytes(configuration, samples_at_once(configuration))
     fits = configuration.width <= MOST_SUMS and column <= chip.shared
     small = configuration.batch < SMALL_BATCH and configuration.plain and not in_passes(configuration)

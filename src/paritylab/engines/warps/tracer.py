@@ -22,7 +22,7 @@ class WarpsTracer(WarpsPool):
         self, program: Setup, runs: int, trace: Trace, keep_params: bool, device: Device | None = None, **tuning: Any
     ) -> None:
         super().__init__(program, runs, False, device, trace, **tuning)
-        self._points = trace.points
+        self._points, self._stop = trace.points, trace.stop
         self._tasks = program.problem.tasks
         shape = (runs, len(trace.points))
         self._series: dict[str, np.ndarray] = {name: np.zeros(shape, np.float32) for name in ("accuracy", "loss")}
@@ -41,10 +41,12 @@ class WarpsTracer(WarpsPool):
         super().load(replace(rows, max_steps=np.full(len(rows), self._points[0])))
 
     def _collect(self, ended: np.ndarray, ends: np.ndarray) -> Outcomes:
-        """Those that have reached a point go on to the next, unless it was the last."""
+        """Those that have reached a point go on to the next, unless it was the last or they have learned enough."""
         if len(ended):
             self._record(ended, ends)
         last = self._at[ended] == len(self._points) - 1
+        if self._stop is not None:
+            last |= self._series["train_loss"][self._tag[ended], self._at[ended]] < self._stop
         going = ended[~last]
         if len(going):
             self._at[going] += 1

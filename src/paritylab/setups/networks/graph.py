@@ -109,6 +109,7 @@ class Graph:
 
     def init(self, key: Any, n: int, init: Init) -> Any:
         require(not init.mirrored, "a Graph has no mirrored pairs")
+        require(not init.raised, "a raised start is for an MLP, not for a Graph")
         layers = self._shapes(n)
         if self.weights is not None:
             given = iter(self.weights)

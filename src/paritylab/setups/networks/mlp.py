@@ -65,6 +65,7 @@ class MLP:
 
     def init(self, key: Any, n: int, init: Init) -> Any:
         layers = init.layers(key, (n, *self.widths, self.outputs))
+        require(self.output_bias or not init.raised, "a raised start needs a network with an output bias")
         for layer in [] if self.output_bias else layers[-1:] if self.bias else layers:
             del layer["b"]
         return layers

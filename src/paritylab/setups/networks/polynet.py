@@ -41,6 +41,7 @@ class DisjointPolyNet:
     def init(self, key: Any, n: int, init: Init) -> Any:
         require(not init.mirrored, "a disjoint PolyNet has no mirrored pairs")
         require(not init.logits, "a disjoint PolyNet has no output layer for a law of logits")
+        require(not init.raised, "a disjoint PolyNet has no output bias for a raised start")
         require(n % self.degree == 0, f"a disjoint PolyNet of degree {self.degree} cannot split n={n} evenly")
         layer = init.dense(key, n // self.degree, self.degree)
         return [{"w": layer["w"]}]

@@ -33,6 +33,7 @@ class Transformer:
 
     def init(self, key: Any, n: int, init: Init) -> Any:
         require(not init.mirrored, "a Transformer has no mirrored pairs")
+        require(not init.raised, "a raised start is for an MLP, not for a Transformer")
         require(not init.logits, "a law of logits is for an MLP or a Graph, not for a Transformer")
         keys = iter(jax.random.split(key, 9))
         d, inner, hidden = self.d_emb, self.heads * self.d_attn, self.d_mlp or 0

@@ -23,32 +23,15 @@ TOGETHER = 20
 EVERY = "Accuracies are taken at every fifth step, where the paper has each."
 
 
-@dataclass(frozen=True)
-class ZeroOne:
-    """A network that learns targets 0 and 1, as one that learns signs: its output is 1/2 less that of ``network``.
+def setup(supports: Sequence[Sequence[int]], sample: int, counted: Sequence[float] | None = None) -> Setup:
+    """Full-batch Adam on a sample of uniform bits, the squared error of each output counted in a share of examples.
 
-    With labels +-1/2, -1/2 for the target 1, squared errors are the same, and so are signs and sides of 1/2.
+    The targets 0 and 1 are labels of 1/2 and -1/2 here, and an output f is 1/2 - f: it starts near 1/2. Squared errors,
+    gradients and sides of the threshold are those of the paper, and the law of the start is, which knows no sign.
     """
-
-    network: MLP
-
-    def init(self, key: Any, n: int, init: Any) -> Any:
-        return self.network.init(key, n, init)
-
-    def apply(self, params: Any, x: Any) -> Any:
-        return 0.5 - self.network.apply(params, x)
-
-
-TWO, THREE = (ZeroOne(MLP(50, inputs="bits", outputs=outputs)) for outputs in (2, 3))
-"""The networks of the paper. Those who verify evidence find them among the names of a claim's module."""
-
-
-def setup(
-    network: ZeroOne, supports: Sequence[Sequence[int]], sample: int, counted: Sequence[float] | None = None
-) -> Setup:
-    """Full-batch Adam on a sample of uniform bits, the squared error of each output counted in a share of examples."""
     problem = Problem(BITS, Outputs(supports, counted), sample=sample, scale=0.5)
-    learner = Learner(network, init="torch", loss="square", optimiser=Adam(0.001), batch=sample)
+    network = MLP(50, inputs="bits", outputs=len(supports))
+    learner = Learner(network, init="raised:0.5 torch", loss="square", optimiser=Adam(0.001), batch=sample)
     return Setup(problem, learner, Protocol(eval_size=128))
 
 

@@ -11,7 +11,7 @@ from paritylab.claims.intervals import estimate, share
 from paritylab.claims.medians import ratio_of_medians
 from paritylab.claims.published import tail
 from paritylab_emergence.liu2025 import figures
-from paritylab_emergence.liu2025.common import EVERY, INSIDE, THREE, Accuracies, Skills, finite, published, setup
+from paritylab_emergence.liu2025.common import EVERY, INSIDE, Accuracies, Skills, finite, published, setup
 
 HALVES = ((2, 3), (0, 1))
 SHARED, OTHERS = (0, 1, 2, 3), (4, 5, 6, 7)
@@ -28,7 +28,7 @@ class Composite(Skills):
     shared_steps = size(quick=800, full=1000, label="steps with shared bits")
 
     def shared(self, lab: Lab, runs: int) -> list[Curves]:
-        return self.record(lab, setup(THREE, [*HALVES, SHARED], self.sample), self.shared_steps, runs)
+        return self.record(lab, setup([*HALVES, SHARED], self.sample), self.shared_steps, runs)
 
 
 @claim(
@@ -96,7 +96,7 @@ class Unrelated(Composite):
     together = at_least(f"median accuracy of output 3 at step {SOON}, shared bits", 0.95, only=("quick",))
 
     def work(self, lab: Lab) -> tuple[list[Curves], list[Curves]]:
-        other = self.record(lab, setup(THREE, [*HALVES, OTHERS], self.sample), self.steps, self.runs)
+        other = self.record(lab, setup([*HALVES, OTHERS], self.sample), self.steps, self.runs)
         return other, self.shared(lab, self.runs)
 
     def judge(self, got: tuple[list[Curves], list[Curves]]) -> Findings:

@@ -12,7 +12,7 @@ from paritylab.claims.intervals import Estimate, estimate, share, together
 from paritylab.claims.medians import exponent, ratio_of_medians
 from paritylab.claims.published import tail
 from paritylab_emergence.liu2025 import figures
-from paritylab_emergence.liu2025.common import EVERY, INSIDE, TWO, Accuracies, Skills, finite, published, setup
+from paritylab_emergence.liu2025.common import EVERY, INSIDE, Accuracies, Skills, finite, published, setup
 
 PAIRS = ((0, 1), (2, 3))
 RARE = 0.1
@@ -40,7 +40,7 @@ class Domino(Skills):
     inside = at_least("smaller share of runs on one side of the published {what} = {theirs:.3g}", INSIDE)
 
     def work(self, lab: Lab) -> list[Curves]:
-        return self.record(lab, setup(TWO, PAIRS, self.sample, (1.0, RARE)), self.steps, self.runs)
+        return self.record(lab, setup(PAIRS, self.sample, (1.0, RARE)), self.steps, self.runs)
 
     def judge(self, got: list[Curves]) -> Findings:
         times = Accuracies.of(got).times()
@@ -86,7 +86,7 @@ class Frequency(Skills):
     slower = between("median t_2 with p = 0.1 / with p = 1", 1.4, 4, only=("quick",))
 
     def work(self, lab: Lab) -> list[list[Curves]]:
-        return [self.record(lab, setup(TWO, PAIRS, self.sample, (1.0, p)), self.steps, self.runs) for p in self.shares]
+        return [self.record(lab, setup(PAIRS, self.sample, (1.0, p)), self.steps, self.runs) for p in self.shares]
 
     def times(self, got: list[list[Curves]]) -> list[np.ndarray]:
         """Of task 2, for each share."""
