@@ -75,7 +75,7 @@ class DataCalibration(Sampled):
     """The strength after full-batch descent on samples of growing size."""
 
     examples = size(quick=[400, 600, 800, 1200], full=[*range(100, 2001, 100)], label="D")
-    runs = size(quick=3, full=50)
+    runs = size(quick=3, standard=5, full=50)
     steps = size(quick=2500, full=30_000)
     inputs = size(quick=4000, full=20_000, label="inputs of a check")
     stop = size(1e-5, label="training loss at which a run stops")

@@ -65,10 +65,10 @@ class WidthCalibration(Trial):
     """The strength of one skill in networks of growing width, in one variant of training or in both."""
 
     widths = size(quick=[1, 2, 3, 4, 6, 8], full=[*range(1, 13)], label="N")
-    variants = size(quick=["A"], full=["A", "B"])
+    variants = size(quick=["A"], standard=["A"], full=["A", "B"])
     batch = size(quick=500, full=4000)
     steps = size(quick={"A": 8000}, full={"A": 50_000, "B": 500_000})
-    runs = size(quick=4, full=50)
+    runs = size(quick=4, standard=25, full=50)
     inputs = size(quick=4000, full=20_000, label="inputs of a check")
 
     enough = between("N_c of the nearest min(1, N/N_c), in the variant where it is nearer to 4", 3, 5.5)
@@ -143,7 +143,7 @@ class WidthTable5(Trial):
     width = size(quick=6, full=10)
     batch = size(quick=500, full=4000)
     steps = size(quick=40_000, full=500_000)
-    runs = size(quick=8, full=200)
+    runs = size(quick=8, standard=20, full=200)
     inputs = size(quick=4000, full=20_000, label="inputs of each task in a check")
 
     share = at_least("p-value of as many runs with R_k/S >= {level} as published, skill {k}", 0.01, exact=True,
