@@ -18,17 +18,15 @@ from paritylab_emergence.michaud2023.times import SMALLER, STRATIFIED
 ALPHAS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
 WIDTHS = [9, 11, 14, 17, 20, 24, 29, 35, 41, 50, 59, 71, 85, 102, 122, 146, 175, 209, 250, 300]
 
-PUBLISHED = 500
-"""Subtasks; a trial with fewer is of a smaller problem."""
-
 
 class Sweep(Trial):
     """Networks on subtasks of Zipf's frequencies with several alpha."""
 
-    subtasks: int
+    as_published: tuple[str, ...] = ("full",)
+    """Sizes with the published problem; others have a smaller one."""
 
     def note(self) -> str:
-        return STRATIFIED if self.subtasks == PUBLISHED else f"{SMALLER} {STRATIFIED}"
+        return STRATIFIED if self.size in self.as_published else f"{SMALLER} {STRATIFIED}"
 
 
 @claim(
@@ -129,6 +127,7 @@ class AlphaS(Sweep):
     surely = at_least("alpha_S - alpha/(alpha+1), alpha = {alpha} (99 % interval)", 0, only=("standard", "full"))
     above = at_least("alpha_S - alpha/(alpha+1), alpha = {alpha}", 0)
 
+    as_published = ("standard", "full")
     between_seeds, seeds_published, certain = 0.03, 3, 0.5
 
     def setups(self, alpha: float) -> list[Setup]:
