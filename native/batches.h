@@ -66,14 +66,14 @@ public:
         stages_.tell(block, first);
         if (config_.sample > 0) return from_sample(block, first);
         if (examples_) {
-            examples_->template put<L>(block, step_keys_.data, first, stages_.standing(), mask_.data(), false);
+            examples_->template put<L>(block, step_keys_.data, first, stages_.standing(), mask_.data(), config_.outputs, false);
         } else {
             block.inputs.draw(step_keys_.data, first, count, mask_.data(), block.y.data());
         }
         if (!stages_.any_flips()) return;
         vu words[L::BLOCK / L::PACKED];
-        for (int j = 0; j < block.outputs; ++j) {
-            L::draw_words(step_keys_.labels, first, count, words, block.outputs, j);
+        for (int j = 0; j < config_.outputs; ++j) {
+            L::draw_words(step_keys_.labels, first, count, words, config_.outputs, j);
             vf* y = block.y_of(j);
             for (int r = 0; r * L::PACKED < count; ++r) y[r] = select(words[r] < stages_.flip(), -y[r], y[r]);
         }
@@ -85,7 +85,7 @@ public:
         block.count = count;
         const auto from = static_cast<uint32_t>(first);
         if (!examples_) return block.inputs.draw(step_keys_.evaluation, from, count, mask_.data(), block.y.data());
-        examples_->template put<L>(block, step_keys_.evaluation, from, examples_->evaluation(), mask_.data(), true);
+        examples_->template put<L>(block, step_keys_.evaluation, from, examples_->evaluation(), mask_.data(), config_.outputs, true);
     }
 
     // Examples [first, first + count) of each run's finite sample, with the labels it trains on.
@@ -160,7 +160,7 @@ private:
 
     void put(Samples<L>& block, int slot, int s, uint32_t index) {
         block.inputs.put(slot, s, sample_[slot]->inputs(index));
-        for (int j = 0; j < block.outputs; ++j) L::put(block.y_of(j), s, slot, sample_[slot]->label(index, j));
+        for (int j = 0; j < config_.outputs; ++j) L::put(block.y_of(j), s, slot, sample_[slot]->label(index, j));
     }
 
     const Config& config_;

@@ -26,7 +26,11 @@ struct Config {
     bool bits;  // an input of +1 is read as 0, one of -1 as 1; false: as they are
     int width;
     std::vector<int> below;  // their widths, from the inputs up
-    int outputs = 1;         // of an mlp
+#if defined(__wasm__)  // no page has more
+    static constexpr int outputs = 1;
+#else
+    int outputs = 1;  // of an mlp
+#endif
     bool bias;       // false: there are no b, which stay 0
     bool head_bias;  // false: there is no c, which stays 0
     Activation activation;

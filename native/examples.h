@@ -32,11 +32,12 @@ public:
 
     // Samples from `first` on of each run's key into a block.
     template <class L, class Block>
-    void put(Block& block, const Key<vu>& key, uint32_t first, const Standing& standing, const vu* mask, bool in_turn) {
+    void put(Block& block, const Key<vu>& key, uint32_t first, const Standing& standing, const vu* mask, int outputs,
+             bool in_turn) {
         for (int s = 0; s < block.count; s += L::EXAMPLES) {
             draw(key, L::example_index(first + s), standing, mask, in_turn);
             block.inputs.put_drawn(s, block.count, words());
-            for (int j = 0; j < block.outputs; ++j) L::spread(label(mask, j), s, block.count, block.y_of(j));
+            for (int j = 0; j < outputs; ++j) L::spread(label(mask, j), s, block.count, block.y_of(j));
         }
     }
 

@@ -14,7 +14,6 @@ template <class L>
 struct Samples {
     static constexpr int REGISTERS_OF_LABELS = L::BLOCK / L::PACKED;
     typename L::Inputs inputs;
-    int outputs;
     int first = 0;  // of the batch
     int count = 0;
     // All of one output, then all of the next.
@@ -26,8 +25,7 @@ struct Samples {
 
     explicit Samples(const Config& config)
         : inputs(config),
-          outputs(config.outputs),
-          y(outputs * REGISTERS_OF_LABELS),
+          y(config.outputs * REGISTERS_OF_LABELS),
           f(y.size()),
           slope(y.size()) {}
 

@@ -22,12 +22,14 @@ class Trainer final : public Group {
 public:
     Trainer(const Config& config, Trace* trace)
         : config_(config),
-          trace_(trace),
           network_(config_),
           batches_(config_),
           blocks_{Block(config_), Block(config_)},
           allowed_(config.tasks() > 0 ? config.problem->target.task_allowed : std::vector{config.allowed_errors}),
           scores_(config_, allowed_.size(), trace != nullptr) {
+#if !defined(__wasm__)
+        trace_ = trace;
+#endif
         const double step_work = double(config.weights()) * config.batch * L::SLOTS / LANES;
         steps_per_look_ = 1 + static_cast<int64_t>(1e5 / step_work);
     }
@@ -385,7 +387,11 @@ private:
     }
 
     const Config config_;
-    Trace* trace_;  // null: runs are judged
+#if defined(__wasm__)  // no page records curves
+    static constexpr Trace* trace_ = nullptr;
+#else
+    Trace* trace_ = nullptr;  // null: runs are judged
+#endif
     Net network_;
     Batches<L> batches_;
     Block blocks_[2];
