@@ -153,3 +153,12 @@ def batches(cfg, run, steps):
         endless = np.argsort(bits_of_steps(order, passes, m), axis=1, kind="stable").ravel()
         index = endless[np.asarray(steps)[:, None] * B + np.arange(B)]
     return signs(data[index], n), labels[index]
+
+
+def evaluation(cfg, run, theta, t):
+    """Accuracy and mean loss on the evaluation sample after t updates."""
+    key = jax.random.fold_in(stream(run["key"], "evaluation"), t if cfg["eval_fresh"] else 0)
+    words = bits(key, cfg["eval_size"], len(run["mask"]))
+    y = parity(words, run["mask"])
+    f, _ = network(cfg, {k: v.astype(float) for k, v in theta.items()}, signs(words, cfg["n"]))
+    return np.mean(y * f > 0), np.mean(lose(cfg["loss"], cfg["loss_params"], f, y)[0])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from arm.cases import COMMON, FAMILIES, KINDS, LAYOUTS, LOSS_KINDS, cases, factors
 from lengths import long_but
-from test_native_kernel import INF, ISAS, _lanes, add, make_run
+from native_pools import INF, ISAS, _lanes, add, make_run
 
 import paritylab as pl
 from paritylab import rng

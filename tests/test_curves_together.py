@@ -147,6 +147,16 @@ def test_curves_of_another_machine_are_used_as_if_made_here(tmp_path: Path) -> N
     np.testing.assert_allclose(found[1].loss, curves(deep("gaussian"), 20, 10, range(2)).loss, rtol=1e-5)
 
 
+def test_each_setup_may_have_runs_of_its_own(tmp_path: Path) -> None:
+    lab, setups = Lab("quick", tmp_path, progress=False), [deep("rademacher"), deep("gaussian")]
+    found = lab.curves_each(setups, 20, 10, [[3], [0, 1]])
+    assert [len(each.loss) for each in found] == [1, 2]
+    np.testing.assert_array_equal(found[0].loss, lab.curves(setups[0], 20, 10, [3]).loss)
+    assert lab.recalled == 1
+    with pytest.raises(InvalidInput, match="for each of 2 Setups, not 1"):
+        lab.curves_each(setups, 20, 10, [[3]])
+
+
 def test_a_damaged_file_of_curves_is_replaced(tmp_path: Path) -> None:
     lab = Lab("quick", tmp_path, progress=False)
     first = lab.curves(deep("gaussian"), 20, 10, 2)

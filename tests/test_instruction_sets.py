@@ -3,7 +3,7 @@
 import pytest
 from arm.cases import cases, to_bytes
 from arm.compare import bits_of, here
-from test_native_kernel import ISAS
+from native_pools import ISAS
 
 LINES = cases()
 

@@ -8,11 +8,12 @@ import jax
 import numpy as np
 import pytest
 from lengths import long_but
+from same_curves import assert_same
 
 import paritylab as pl
 from paritylab import engines
 from paritylab.engines import Job, lanes
-from paritylab.engines.curves import SERIES, curves
+from paritylab.engines.curves import curves
 from paritylab.errors import InvalidInput
 
 pytestmark = pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
@@ -40,13 +41,7 @@ def test_curves_are_those_of_jax_output_by_output(name):
     train = setup.problem.sample is not None
     got, want = (curves(setup, [0, 1, 2, 20], runs=range(3), seed=SEED, engine=engine, weights=True, train=train)
                  for engine in ("lanes", "jax"))
-    for series in SERIES:
-        a, b = getattr(got, series), getattr(want, series)
-        assert (a is None) == (b is None)
-        if a is not None:
-            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5, err_msg=series)
-    for a, b in zip(jax.tree.leaves(got.weights), jax.tree.leaves(want.weights), strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-5)
+    assert_same(got, want)
 
 
 SOLVED = pl.Setup(pl.Problem(8, TWO), pl.Learner(pl.MLP(32, outputs=2), optimiser=pl.SGD(0.3), batch=64),

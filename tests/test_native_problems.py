@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from lengths import long_but
 from native_problems import PROBLEMS
+from same_curves import assert_same
 
 import paritylab as pl
 from paritylab import laws, rng
 from paritylab.engines import Job, final_params, lanes, room, warps
 from paritylab.engines.configuration import Configuration
-from paritylab.engines.curves import SERIES
 from paritylab.engines.evaluation import task_sizes
 from paritylab.engines.gradient import make_step
 from paritylab.engines.lanes import LanesPool
@@ -127,13 +127,9 @@ def test_curves_are_those_of_jax_task_by_task(name):
     train = setup.problem.sample is not None
     native, other = (pl.curves(setup, steps=[0, 5, 20], runs=range(3), engine=engine, train=train)
                      for engine in ("lanes", "jax"))
-    for series in SERIES:
-        a, b = getattr(native, series), getattr(other, series)
-        several = series in ("task_accuracy", "task_loss")
-        missing = ("train" in series and not train) or (several and not setup.problem.tasks) or "train_task" in series
-        assert (a is None) == (b is None) == missing
-        if a is not None:
-            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5, err_msg=series)
+    assert_same(native, other)
+    assert (native.train_loss is None) == (not train)
+    assert (native.task_loss is None) == (not setup.problem.tasks)
     if setup.problem.tasks:
         assert native.task_loss.shape == (3, 3, setup.problem.tasks)
         stopped = pl.curves(setup, steps=[0, 5, 20], runs=range(3), engine="lanes", stop=100.0) if train else native

@@ -4,8 +4,8 @@
 
 import numpy as np
 import pytest
-from kernel_reference import batches, one_step
-from test_native_kernel import DEFAULTS, ISAS, _lanes, add, evaluation, make_run
+from kernel_reference import batches, evaluation, one_step
+from native_pools import DEFAULTS, ISAS, _lanes, add, make_run
 
 import paritylab as pl
 from paritylab.engines import lanes

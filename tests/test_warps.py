@@ -15,13 +15,14 @@ import pytest
 from blocks import same
 from lengths import long_but, slow_but
 from native_problems import PROBLEMS
+from same_curves import assert_same
 from warps.cases import CASES, assert_follows_oracle, train
 from warps.emulator import Emulator
 
 import paritylab as pl
 from paritylab import engines
 from paritylab.engines import Job, choose, lanes, loop, warps
-from paritylab.engines.curves import SERIES, curves
+from paritylab.engines.curves import curves
 from paritylab.engines.warps import device as devices
 from paritylab.engines.warps import pool as pools
 from paritylab.engines.warps.plan import Trace, _text, prelude
@@ -180,13 +181,7 @@ def test_curves_are_those_of_jax(name, emulator, monkeypatch):
         within.setattr(pools, "MOST_ROWS", 2)  # the third waits
         got, want = (pl.curves(setup, steps=[0, 5, 6, 20], runs=range(3), engine=engine, train=train, weights=True)
                      for engine in ("warps", "jax"))
-    for series in SERIES:
-        a, b = getattr(got, series), getattr(want, series)
-        assert (a is None) == (b is None)
-        if a is not None:
-            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5, err_msg=series)
-    for a, b in zip(jax.tree.leaves(got.weights), jax.tree.leaves(want.weights), strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-5)
+    assert_same(got, want)
 
 
 def test_a_run_that_has_learned_its_sample_is_trained_no_further(emulator):

@@ -12,11 +12,11 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from same_curves import assert_same
 from warps import cases
 
 import paritylab as pl
 from paritylab.engines import Job, final_params, lanes
-from paritylab.engines.curves import SERIES
 from paritylab.engines.warps import device as devices
 from paritylab.engines.warps import pool as pools
 from paritylab.setups.problems import Stage
@@ -99,13 +99,7 @@ def test_curves_are_those_of_another_engine(kind):
     train = setup.problem.sample is not None
     got, want = (pl.curves(setup, [0, 3, 10], runs=range(20), engine=engine, train=train, weights=True)
                  for engine in ("warps", other))
-    for series in SERIES:
-        a, b = getattr(got, series), getattr(want, series)
-        assert (a is None) == (b is None)
-        if a is not None:
-            np.testing.assert_allclose(a, b, atol=0.05 if "accuracy" in series else 1e-3, err_msg=series)
-    for a, b in zip(jax.tree.leaves(got.weights), jax.tree.leaves(want.weights), strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-3)
+    assert_same(got, want, 1e-7, lambda series: 0.05 if "accuracy" in series else 1e-3)
 
 
 @pytest.mark.skipif(shutil.which("compute-sanitizer") is None, reason="compute-sanitizer is not installed")

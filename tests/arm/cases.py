@@ -1,6 +1,6 @@
 """What must come out alike on every instruction set: cases of every layout, network, activation, loss and option."""
 
-# ruff: noqa: C408 - options are keyword arguments, as in test_native_kernel.py
+# ruff: noqa: C408 - options are keyword arguments, as in native_pools.py
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from kernel_reference import Factors
-from test_native_kernel import ACTIVATIONS, DEFAULTS, INF, LOSSES, _lanes, make_run
+from native_pools import ACTIVATIONS, DEFAULTS, INF, LOSSES, _lanes, make_run
 
 import paritylab as pl
 from paritylab.engines import Job

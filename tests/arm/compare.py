@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from arm.cases import Case, cases, from_bytes, to_bytes
-from test_native_kernel import _lanes, add
+from native_pools import _lanes, add
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build" / "arm"

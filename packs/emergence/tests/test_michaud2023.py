@@ -129,8 +129,8 @@ def test_the_published_losses_pass_the_rule_of_alpha_n():
         here = width.filter(width["alpha"] == alpha)
         drawn = {w: here.filter(here["width"] == w)["loss_bits"].to_list() for w in trial.widths}
         nearest = {w: drawn[min((v for v in drawn if drawn[v]), key=lambda v, w=w: abs(v - w))] for w in trial.widths}
-        got.append([constant(nearest[w][seed % len(nearest[w])], trial.subtasks, [trial.steps])
-                    for w, seed, _ in trial.setups(alpha)])
+        got.extend(constant(nearest[w][seed % len(nearest[w])], trial.subtasks, [trial.steps])
+                   for w, seed, _ in trial.setups(alpha))
     results = {check.name: check.result for check in trial.judge(got).checks}
     assert set(results.values()) == {"holds"}, results
     assert len(results) == 6
@@ -143,8 +143,8 @@ def test_losses_that_follow_the_theory_contradict_alpha_s():
     for alpha in trial.alphas:
         slopes = theory("S", alpha) + 0.01 * rng.normal(size=trial.seeds)
         losses = [(steps / 500.0) ** -slope for slope in slopes]
-        got.append([Curves(steps, loss[None], loss[None], task_loss=np.repeat(BIT * loss[None, :, None], 4, axis=-1))
-                    for loss in losses])
+        got.extend(Curves(steps, loss[None], loss[None], task_loss=np.repeat(BIT * loss[None, :, None], 4, axis=-1))
+                   for loss in losses)
     checks = trial.judge(got).checks
     assert checks[0].result == "contradicted"
     assert not any(check.result == "holds" and "99 %" in check.name for check in checks)
@@ -155,7 +155,7 @@ def test_counts_that_follow_the_theory_pass_the_rule_of_learned_count():
     got = []
     for alpha in trial.alphas:
         counts = [max(1, round(2 * (d / 1e5) ** theory("n", alpha))) for d in trial.samples]
-        got.append([_learned(count, trial.subtasks) for count in counts])
+        got.extend(_learned(count, trial.subtasks) for count in counts)
     results = [check.result for check in trial.judge(got).checks]
     assert results[-1] == "holds"
     assert results.count("contradicted") <= 3  # where the published exponents differ from the theory's
@@ -186,7 +186,7 @@ def test_times_in_proportion_to_frequency_contradict_subtask_times():
 def test_fits_begin_where_losses_leave_chance():
     trial = AlphaD("quick")
     losses = [1.0, 0.8, 0.4, 0.2]
-    got = [[constant(loss, trial.subtasks, [0, 50]) for loss in losses] for _ in trial.alphas]
+    got = [constant(loss, trial.subtasks, [0, 50]) for _ in trial.alphas for loss in losses]
     low, high = trial.judge(got).checks[0].interval
     assert high - low < 2  # three points, one degree of freedom
     numbers = trial.judge(got).numbers

@@ -140,17 +140,23 @@ class Lab:
         setups: Sequence[Setup],
         steps: int | Sequence[int],
         every: int | None = None,
-        runs: int | Sequence[int] = 10,
+        runs: int | Sequence[int] | Sequence[Sequence[int]] = 10,
         weights: bool = False,
         train: bool = False,
         stop: float | None = None,
         loss: str | None = None,
     ) -> list[Curves]:
-        """As :func:`paritylab.curves_each`, kept on disk one by one; those of any engine are used."""
-        numbers = tuple(range(runs)) if isinstance(runs, int) else tuple(int(run) for run in runs)
-        asked = steps if isinstance(steps, int) else tuple(int(step) for step in steps)
-        how = Recorded(asked, every, numbers, weights, train, stop, loss)
-        return self.get(requests.Recordings(setups, how))
+        """As :func:`paritylab.curves_each`, kept on disk one by one; those of any engine are used.
+
+        ``runs`` are so many, those with these numbers, or for each Setup the numbers of its own.
+        """
+        points = steps if isinstance(steps, int) else tuple(int(step) for step in steps)
+        numbers = range(runs) if isinstance(runs, int) else runs
+        own = [tuple(each) for each in numbers if isinstance(each, Sequence)]
+        require(len(own) in (0, len(setups)), f"runs of their own are for each of {len(setups)} Setups, not {len(own)}")
+        for_all = tuple(int(each) for each in numbers if not isinstance(each, Sequence))
+        hows = [Recorded(points, every, each, weights, train, stop, loss) for each in own or [for_all] * len(setups)]
+        return self.get(requests.Recordings(list(zip(setups, hows, strict=True))))
 
     def final_params(self, setup: Setup, runs: int) -> tuple[Records, Any]:
         """The Records of runs and their params at the end, with a leading axis of runs, kept on disk."""

@@ -154,13 +154,12 @@ class Pursuit(Request[Race]):
 
 @dataclass(frozen=True)
 class Recordings(Request["list[Curves]"]):
-    """Training curves of each Setup, recorded alike."""
+    """Training curves of each Setup, and how each is recorded."""
 
-    setups: Sequence[Setup]
-    how: Recorded
+    asked: Sequence[tuple[Setup, Recorded]]
 
     def _tasks(self, lab: Lab) -> list[CurveTask]:
-        return [CurveTask(setup, lab.seed, self.how) for setup in self.setups]
+        return [CurveTask(setup, lab.seed, how) for setup, how in self.asked]
 
     def missing(self, lab: Lab) -> list[AnyTask]:
         return [task for task in self._tasks(lab) if lab.kept(task) is None]
@@ -168,7 +167,7 @@ class Recordings(Request["list[Curves]"]):
     def answer(self, lab: Lab) -> list[Curves]:
         found: list[Curves] = []
         for task, arrays in zip(tasks := self._tasks(lab), lab.keep(tasks), strict=True):
-            curves, runs = keeping.curves_of(arrays, task.setup), len(self.how.runs)
+            curves, runs = keeping.curves_of(arrays, task.setup), len(task.how.runs)
             lab.count(task.setup, str(arrays.get("engine", "jax")), runs, runs * int(curves.steps[-1]))
             found.append(curves)
         return found

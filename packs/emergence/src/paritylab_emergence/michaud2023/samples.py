@@ -14,7 +14,7 @@ from paritylab_emergence.fits import Exponent, exponent
 from paritylab_emergence.logits import BIT
 from paritylab_emergence.michaud2023.common import Row, mean_bits, published, subtask_bits, theory, zipf
 from paritylab_emergence.michaud2023.figures import exponents
-from paritylab_emergence.michaud2023.scaling import ALPHAS, Sweep
+from paritylab_emergence.michaud2023.scaling import ALPHAS, Sweep, by_alpha
 
 SIZES = np.geomspace(1e4, 5e6, 25).round().astype(int).tolist()
 MORE = [3000, 5000, 8000, 13_000, 22_000, 36_000, 60_000, 100_000]
@@ -42,14 +42,14 @@ class Fixed(Sweep):
         return [zipf(self.subtasks, self.task_bits, self.k, alpha, self.width, min(sample, self.batch), seed=0,
                      sample=sample) for sample in self.samples]
 
-    def work(self, lab: Lab) -> list[list[Curves]]:
-        return [[lab.curves(setup, self.steps, self.every, runs=[0]) for setup in self.setups(alpha)]
-                for alpha in self.alphas]
+    def work(self, lab: Lab) -> list[Curves]:
+        setups = [setup for alpha in self.alphas for setup in self.setups(alpha)]
+        return lab.curves_each(setups, self.steps, self.every, runs=1)
 
-    def rows(self, got: list[list[Curves]]) -> list[Row]:
+    def rows(self, got: list[Curves]) -> list[Row]:
         """The smallest mean loss of each run, and the subtasks whose own loss was ever small."""
         found: list[Row] = []
-        for alpha, each in zip(self.alphas, got, strict=True):
+        for alpha, each in by_alpha(got, self.alphas):
             for sample, setup, curves in zip(self.samples, self.setups(alpha), each, strict=True):
                 loss = mean_bits(setup, curves)
                 learned = subtask_bits(curves).min(axis=0) < LEARNED / BIT
@@ -83,7 +83,7 @@ class AlphaD(Fixed):
     rise = between("alpha_D at 0.8 less at 0.1", 0.07, 0.19, only=("full",))
     falls = between("alpha_D, alpha = {alpha}", 0.15, 0.7, only=("quick", "standard"))
 
-    def judge(self, got: list[list[Curves]]) -> Findings:
+    def judge(self, got: list[Curves]) -> Findings:
         rows = self.rows(got)
         found = self._exponents(rows)
         checks: list[Check] = []
@@ -101,7 +101,7 @@ class AlphaD(Fixed):
     def _exponents(self, rows: list[Row]) -> dict[float, Exponent]:
         return {alpha: _from_first(of(rows, alpha)) for alpha in self.alphas}
 
-    def draw(self, got: list[list[Curves]]) -> plots.Figure:
+    def draw(self, got: list[Curves]) -> plots.Figure:
         return exponents("D", self._exponents(self.rows(got)), self.size != "full")
 
 
@@ -137,7 +137,7 @@ class LearnedCount(Fixed):
     grows = holds("subtasks learned never fall as D grows, and are more in the end, alpha = {alpha}", exact=True,
                   only=("quick", "standard"))
 
-    def judge(self, got: list[list[Curves]]) -> Findings:
+    def judge(self, got: list[Curves]) -> Findings:
         rows = self.rows(got)
         found = self._exponents(rows)
         checks: list[Check] = []
@@ -160,5 +160,5 @@ class LearnedCount(Fixed):
             found[alpha] = exponent([row["D"] for row in some], [row["subtasks learned"] for row in some])
         return found
 
-    def draw(self, got: list[list[Curves]]) -> plots.Figure:
+    def draw(self, got: list[Curves]) -> plots.Figure:
         return exponents("n", self._exponents(self.rows(got)), self.size != "full")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -27,6 +28,12 @@ class Sweep(Trial):
 
     def note(self) -> str:
         return STRATIFIED if self.size in self.as_published else f"{SMALLER} {STRATIFIED}"
+
+
+def by_alpha(found: Sequence[Curves], alphas: Sequence[float]) -> list[tuple[float, list[Curves]]]:
+    """Each alpha with its own of what was recorded for one after the other, equally much for each."""
+    each = len(found) // len(alphas)
+    return [(alpha, list(found[i * each : (i + 1) * each])) for i, alpha in enumerate(alphas)]
 
 
 @claim(
@@ -62,11 +69,11 @@ class AlphaN(Sweep):
         return [(width, seed, zipf(self.subtasks, self.task_bits, 3, alpha, width, self.batch, seed))
                 for width, seed in itertools.product(self.widths, range(self.seeds))]
 
-    def work(self, lab: Lab) -> list[list[Curves]]:
-        return [[lab.curves(setup, [self.steps], runs=[seed]) for _, seed, setup in self.setups(alpha)]
-                for alpha in self.alphas]
+    def work(self, lab: Lab) -> list[Curves]:
+        asked = [(setup, [seed]) for alpha in self.alphas for _, seed, setup in self.setups(alpha)]
+        return lab.curves_each([setup for setup, _ in asked], [self.steps], runs=[runs for _, runs in asked])
 
-    def judge(self, got: list[list[Curves]]) -> Findings:
+    def judge(self, got: list[Curves]) -> Findings:
         rows = self._rows(got)
         found = self._exponents(rows)
         if self.size == "full":
@@ -79,10 +86,10 @@ class AlphaN(Sweep):
             checks.append(self.steeper(*found[self.alphas[-1]].minus(found[self.alphas[0]]).estimate))
         return Findings(checks, rows, {f"alpha_N at {alpha}": each.value for alpha, each in found.items()}, self.note())
 
-    def _rows(self, got: list[list[Curves]]) -> list[Row]:
+    def _rows(self, got: list[Curves]) -> list[Row]:
         return [{"alpha": alpha, "width": width, "seed": seed, "parameters": self.parameters_of(width),
                  "loss in bits": float(mean_bits(setup, curves)[-1])}
-                for alpha, each in zip(self.alphas, got, strict=True)
+                for alpha, each in by_alpha(got, self.alphas)
                 for (width, seed, setup), curves in zip(self.setups(alpha), each, strict=True)]
 
     def parameters_of(self, width: int) -> int:
@@ -97,7 +104,7 @@ class AlphaN(Sweep):
             found[alpha] = fit._replace(value=-fit.value)
         return found
 
-    def draw(self, got: list[list[Curves]]) -> plots.Figure:
+    def draw(self, got: list[Curves]) -> plots.Figure:
         return exponents("N", self._exponents(self._rows(got)), self.size != "full")
 
 
@@ -134,12 +141,12 @@ class AlphaS(Sweep):
         return [zipf(self.subtasks, self.task_bits, 3, alpha, self.width, self.batch, seed)
                 for seed in range(self.seeds)]
 
-    def work(self, lab: Lab) -> list[list[Curves]]:
+    def work(self, lab: Lab) -> list[Curves]:
         steps = list(range(self.first, self.steps + 1, self.first))
-        return [[lab.curves(setup, steps, runs=[seed]) for seed, setup in enumerate(self.setups(alpha))]
-                for alpha in self.alphas]
+        setups = [setup for alpha in self.alphas for setup in self.setups(alpha)]
+        return lab.curves_each(setups, steps, runs=[[seed] for _ in self.alphas for seed in range(self.seeds)])
 
-    def judge(self, got: list[list[Curves]]) -> Findings:
+    def judge(self, got: list[Curves]) -> Findings:
         found = self._exponents(got)
         checks: list[Check] = []
         if self.size != "quick":
@@ -153,21 +160,21 @@ class AlphaS(Sweep):
             else:
                 checks.append(self.above(*excess.estimate, alpha=alpha))
         rows: list[Row] = [{"alpha": alpha, "seed": seed, "step": int(step), "loss in bits": float(loss)}
-                           for alpha, each in zip(self.alphas, got, strict=True)
+                           for alpha, each in by_alpha(got, self.alphas)
                            for seed, (setup, curves) in enumerate(zip(self.setups(alpha), each, strict=True))
                            for step, loss in zip(curves.steps, mean_bits(setup, curves), strict=True)]
         return Findings(checks, rows, {f"alpha_S at {alpha}": each.value for alpha, each in found.items()}, self.note())
 
-    def _exponents(self, got: list[list[Curves]]) -> dict[float, Exponent]:
+    def _exponents(self, got: list[Curves]) -> dict[float, Exponent]:
         """The mean over seeds, which is the fit to all of them together, and its error."""
         slopes = np.array([[-exponent(curves.steps, mean_bits(setup, curves)).value
                             for setup, curves in zip(self.setups(alpha), each, strict=True)]
-                           for alpha, each in zip(self.alphas, got, strict=True)])
+                           for alpha, each in by_alpha(got, self.alphas)])
         freedom = slopes.size - len(slopes)
         spread = math.sqrt(float(np.sum((slopes - slopes.mean(axis=1, keepdims=True)) ** 2)) / max(freedom, 1))
         error = spread / math.sqrt(self.seeds)
         return {alpha: Exponent(float(each.mean()), error, freedom)
                 for alpha, each in zip(self.alphas, slopes, strict=True)}
 
-    def draw(self, got: list[list[Curves]]) -> plots.Figure:
+    def draw(self, got: list[Curves]) -> plots.Figure:
         return exponents("S", self._exponents(got), self.size == "quick")
