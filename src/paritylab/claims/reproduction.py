@@ -25,8 +25,7 @@ from paritylab.claims.trial import Trial
 from paritylab.claims.verdicts import HOLDS, Check, Outcome, finite
 from paritylab.errors import require
 from paritylab.progress import duration
-from paritylab.running.cost import RATE
-from paritylab.running.tasks import AnyTask, flops_of
+from paritylab.running.tasks import AnyTask, cost_of
 from paritylab.storage.files import write_atomically
 from paritylab.storage.kept import digest_of, save_document
 
@@ -165,8 +164,8 @@ def estimate(claim: Claim, size: str, out: Path) -> Estimate:
     if size == "quick":
         return Estimate(60.0, None, "at most, on two cores")
     tasks, all_ = plan(claim, cast("Size", size), out)
-    flops = sum(flops_of(task) for task in tasks)
-    return Estimate(flops / RATE, flops, f"at most, {'' if all_ else 'for what is known to be asked, '}on two cores")
+    flops, seconds = (sum(each) for each in zip((0.0, 0.0), *map(cost_of, tasks), strict=True))
+    return Estimate(seconds, flops, f"at most, {'' if all_ else 'for what is known to be asked, '}on two cores")
 
 
 def _result(claim: Claim, trial: Trial, lab: Lab, outcome: Outcome, seconds: float) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import numpy as np
 from paritylab import __version__, engines
 from paritylab.errors import InvalidInput, require
 from paritylab.running import computations
-from paritylab.running.cost import step_flops
+from paritylab.running.cost import step_flops, step_seconds
 from paritylab.setups.setup import Setup
 from paritylab.storage.counts import CountTask
 from paritylab.storage.records import SOLVED, Records
@@ -133,14 +133,15 @@ def runs_of(task: AnyTask) -> int:
     return len(task.how.runs) if isinstance(task, CurveTask) else task.runs
 
 
-def flops_of(task: AnyTask) -> float:
-    """The FLOPs of training a task, if no run is solved before its step limit; a computation's are not known."""
+def cost_of(task: AnyTask) -> tuple[float, float]:
+    """FLOPs and seconds of training, if no run is solved before its step limit; a computation's are not known."""
     if isinstance(task, ComputeTask):
-        return 0.0
+        return 0.0, 0.0
     if isinstance(task, CurveTask):
-        steps = task.how.steps if isinstance(task.how.steps, int) else task.how.steps[-1]
-        return len(task.how.runs) * steps * step_flops(task.setup)
-    return task.runs * task.setup.protocol.max_steps * step_flops(task.setup)
+        updates = len(task.how.runs) * (task.how.steps if isinstance(task.how.steps, int) else task.how.steps[-1])
+    else:
+        updates = task.runs * task.setup.protocol.max_steps
+    return updates * step_flops(task.setup), updates * step_seconds(task.setup)
 
 
 AnyTask = Task | CurveTask | CountTask | ParamsTask | ComputeTask

@@ -20,7 +20,7 @@ from paritylab.errors import CellFailed, InvalidInput
 from paritylab.functions import finding
 from paritylab.progress import Bar
 from paritylab.running import keeping
-from paritylab.running.cost import RATE, step_flops
+from paritylab.running.cost import step_seconds
 from paritylab.running.retraining import AT_ONCE, Lot, compared, sampled, trained_again
 from paritylab.running.tasks import ComputeTask, CurveTask, ParamsTask, runs_of
 from paritylab.storage.store import Store, StoreWarning
@@ -111,7 +111,7 @@ class Listed(NamedTuple):
     @property
     def seconds(self) -> float:
         """About what it takes on two cores."""
-        return self.source.steps * step_flops(self.lot.setup) / RATE
+        return self.source.steps * step_seconds(self.lot.setup)
 
     @property
     def where(self) -> str:
