@@ -39,6 +39,8 @@ class Band(NamedTuple):
 
 Beyond = list[tuple[Floats, Floats, str]]
 """Of each curve: where, and from which value on, it goes beyond the axis, and its colour."""
+MANY, APART = 40, 0.06
+"""A line of more points than this has markers so far apart only, as a share of the diagonal."""
 
 
 @styled
@@ -102,7 +104,8 @@ def draw_series(
             axes.plot(fit.x, fit.y, color=colour, linestyle=line)
         # A curve that lies on an earlier one leaves the rims of its markers in view.
         (points,) = axes.plot(x, np.where(np.isfinite(y), y, np.nan), marker=marker, color=colour, linestyle=line,
-                              markersize=max(2.4, 4 - 0.5 * place), label=label)
+                              markersize=max(2.4, 4 - 0.5 * place), label=label,
+                              markevery=APART if len(x) > MANY and curve.low is None else None)
         if fit is not None:  # the law is the line, also in a legend
             points.set(linestyle="none", label="")
             axes.plot([], [], marker=marker, markersize=4, color=colour, linestyle=line, label=label)
