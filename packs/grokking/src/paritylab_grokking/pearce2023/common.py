@@ -39,7 +39,7 @@ class Sweep(Trial):
     decays = size(quick=[0.01, 0.1, 1.0], full=DECAYS, label="weight decay")
     widths = size(quick=[16], full=WIDTHS, label="width")
     samples = size(quick=[750, 1750], full=SAMPLES, label="sample")
-    seeds = size(quick=2, full=9)
+    seeds = size(quick=2, standard=9, full=36)
 
     likely = at_least("share of networks that end as most published ones of their cell", 0.5, only=("quick",))
 

@@ -34,7 +34,7 @@ NARROW = {(0.01, 16, 750): MEMORISE, (1.0, 16, 750): NO_FIT, (0.01, 16, 1750): D
     published="435 grok, 148 direct, 390 memorise and 152 no fit of 1,125 networks",
 )
 class Shares(Sweep):
-    """What becomes of nine networks in each of 125 cells."""
+    """What becomes of networks in each of 125 cells: nine, as published, or 36."""
 
     share = at_most("difference of the shares that {outcome}", "2.576 standard errors and 0.02", only=LATER, exact=True)
     expected = NARROW
@@ -144,7 +144,7 @@ class Width(Counts):
     decays = size(quick=[0.1], full=DECAYS, label="weight decay")
     widths = size(quick=[16, 64], full=WIDTHS, label="width")
     samples = size(quick=[1500], full=SAMPLES, label="sample")
-    seeds = size(quick=3, full=9)
+    seeds = size(quick=3, standard=9, full=36)
     expected: ClassVar = {(0.1, 16, 1500): DIRECT, (0.1, 64, 1500): GROK}
 
     falls = at_least("smallest fall of direct from width to width", -8, only=LATER)
@@ -175,7 +175,7 @@ class Sample(Counts):
 
     axis = "sample"
     decays = size(quick=[0.03], full=DECAYS, label="weight decay")
-    seeds = size(quick=3, full=9)
+    seeds = size(quick=3, standard=9, full=36)
     expected: ClassVar = {(0.03, 16, 750): MEMORISE, (0.03, 16, 1750): DIRECT}
 
     falls = at_least("smallest fall of memorise from sample to sample", 0, only=LATER)
