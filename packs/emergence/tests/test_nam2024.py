@@ -1,6 +1,7 @@
 """nam2024: rules against data whose verdict is known, shipped tables, the decoder."""
 
 import csv
+import itertools
 from pathlib import Path
 
 import jax
@@ -153,3 +154,10 @@ def by_hand(params, x, d, heads):
         y = z[i] + dense("out", np.concatenate(mixed))
         out.append(normed(y + dense("down", np.maximum(0, dense("up", normed(y))))))
     return dense("read", np.concatenate(out))[0]
+
+
+def test_three_units_are_enough_for_a_parity_of_three_bits():
+    """As the remark on width-calibration writes it."""
+    x = np.array(list(itertools.product([-1, 1], repeat=3)))
+    hidden = np.maximum(0, x.sum(axis=1)[:, None] + np.array([3, 1, -1]))
+    assert (hidden @ [1, -2, 2] - 1 == x.prod(axis=1)).all()
