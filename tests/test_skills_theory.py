@@ -147,7 +147,7 @@ def test_the_law_of_compute_is_the_limit_of_the_best_split(a, target):
         learned = p[:held] @ skills.missing(2 * target * p[:held] * compute / held, 0.01 / target)
         return target**2 / 2 * (learned + tail(a, held + 1))
 
-    grid = np.unique(np.geomspace(1, 10**5, 4000).round())
+    grid = np.unique(np.geomspace(1, 10**5, 300).round())  # a minimum is flat
     best = min(loss(held) for held in grid)
     law = skills.compute_law(a, 0.01, target)
     assert law.exponent == a / (a + 2)
