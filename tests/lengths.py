@@ -1,4 +1,4 @@
-"""Which cases of a test are tried by ``make test``, and which by ``make test-long`` alone."""
+"""Which cases of a test are tried by ``make test``, which only by ``make test-long``, which by ``make test-slow``."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import Any
 import pytest
 
 
-def long_but(names: Iterable[str], *kept: str) -> list[Any]:
-    """The cases with these names, of which only those kept are short."""
-    return _marked(names, kept, pytest.mark.long)
+def long_but(names: Iterable[str], *kept: str, slow: Iterable[str] = ()) -> list[Any]:
+    """The cases with these names, of which only those kept are short, and some slow: ``make test-slow`` tries them."""
+    names, slow = list(names), set(slow)
+    assert set(kept) | slow <= set(names), (kept, slow)
+    return [name if name in kept else pytest.param(name, marks=SLOW if name in slow else pytest.mark.long)
+            for name in names]
 
 
 def slow_but(names: Iterable[str], *kept: str) -> list[Any]:
-    """The same, with all others among those that ``make test-slow`` tries alone."""
-    return _marked(names, kept, pytest.mark.slow, pytest.mark.long)
-
-
-def _marked(names: Iterable[str], kept: Iterable[str], *marks: pytest.MarkDecorator) -> list[Any]:
+    """The same, with all others slow."""
     names = list(names)
-    assert set(kept) <= set(names), kept
-    return [name if name in kept else pytest.param(name, marks=marks) for name in names]
+    return long_but(names, *kept, slow=set(names) - set(kept))
+
+
+SLOW = [pytest.mark.slow, pytest.mark.long]

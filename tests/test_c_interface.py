@@ -306,7 +306,8 @@ QUICK = ("torch", "sign")
 """Laws that XLA compiles nothing for; the others are compared with the passes that users have (make test-long)."""
 
 
-@pytest.mark.parametrize("law", long_but(START_LAWS, *QUICK))
+@pytest.mark.parametrize("law", long_but(START_LAWS, *QUICK, slow=["kaiming", "perturbed-rademacher:0.1", "sphere:0.7",
+                                                                   "uniform-perturbed:0.5", "sparse-rademacher:0.2"]))
 def test_start_weights_are_those_of_jax_to_the_last_bit(library, law):
     """JAX's compiler fuses multiply-adds where the processor can; on one that cannot it rounds otherwise."""
     if ISAS[0] == "baseline":

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from lengths import long_but
 
 from paritylab.claims import Lab, find, reproduce
 from paritylab.papers.daniely2020.common import best, practical
@@ -22,7 +23,7 @@ def test_every_claim_has_a_trial():
     assert all(claim.trial.claim == claim.id for claim in claims)
 
 
-@pytest.mark.parametrize("name", ["lemma5", "lemma6", "lemma12", "uniform-contrast"])
+@pytest.mark.parametrize("name", long_but(["lemma5", "lemma6", "lemma12", "uniform-contrast"], "lemma6", "lemma12"))
 def test_fast_claims_are_reproduced(name, tmp_path):
     (claim,) = find([f"daniely2020.{name}"])
     assert reproduce(claim, Lab("quick", tmp_path, progress=False)).result["verdict"] == "reproduced"
@@ -49,6 +50,7 @@ def test_logistic_regression_finds_a_direction():
     assert weights @ truth / np.linalg.norm(weights) / np.linalg.norm(truth) > 0.99
 
 
+@pytest.mark.long
 def test_methods_are_compared_on_the_same_samples():
     """A network of one step beats a linear method at n = 31, k = 3; without the leak it is at chance."""
     sizes = Leaky(31, 3)

@@ -80,6 +80,7 @@ def test_every_flipped_bit_of_kept_arrays_is_noticed(tmp_path: Path) -> None:
         assert quietly(path) is None
 
 
+@pytest.mark.long
 def test_no_flipped_bit_changes_what_an_earlier_version_kept(tmp_path: Path) -> None:
     path, arrays, noticed = tmp_path / "a.npz", {"t_c": np.array([10, 20, 40])}, 0
     plain(path, arrays)

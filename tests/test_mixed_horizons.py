@@ -68,7 +68,7 @@ def test_the_interval_covers_where_runs_diverge():
 
 @pytest.mark.long
 @pytest.mark.parametrize("horizons", [two_horizons, random_horizons])
-@pytest.mark.parametrize("count", [5, 10, 25, 100, 400])
+@pytest.mark.parametrize("count", [5, *(pytest.param(count, marks=pytest.mark.slow) for count in (10, 25, 100)), 400])
 @pytest.mark.parametrize("q", [10, 50, 90])
 @pytest.mark.parametrize("diverged", [0.0, 0.08])
 def test_all_intervals_cover_as_often_as_they_say(horizons, count, q, diverged):

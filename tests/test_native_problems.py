@@ -30,7 +30,7 @@ BATCH, EVALUATED = 70, 100
 LEARNER = pl.Learner(pl.MLP(5), optimiser=pl.SGD(0.05), batch=6)
 
 
-DRAWN = ("sum", "mixture of three", "pairs", "many tasks", "staged", "short last of a table", "more tasks than inputs")
+DRAWN = ("mixture of three", "pairs", "staged", "more tasks than inputs")
 
 
 def drawn_by_jax(setup, row, step):
@@ -259,6 +259,7 @@ def test_memory_counts_what_a_problem_holds():
     assert "numbers of the problem" not in room.lanes_parts(pl.Setup(pl.Parity(30, 3), LEARNER).program, 100, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_centred_inputs_of_a_law_are_independent():
     """Means, pairs and triples of standardised inputs over 2^22 examples.

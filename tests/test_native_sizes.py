@@ -68,7 +68,8 @@ def test_wide_mlps_follow_the_reference(layout, width, isa):
 
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.long
-@pytest.mark.parametrize(("layout", "width"), [("lanes", 1), ("within", 16), ("deep", 1)])
+@pytest.mark.parametrize(("layout", "width"), [("lanes", 1), pytest.param("within", 16, marks=pytest.mark.slow),
+                                               ("deep", 1)])
 def test_many_inputs_follow_the_reference(layout, width, isa):
     cfg = DEFAULTS | dict(eval_size=1, n=MOST, width=width, batch=1, isa=isa, layout=layout)
     run = make_run(cfg)

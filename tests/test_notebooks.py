@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from lengths import long_but, slow_but
+from lengths import long_but
 
 from paritylab.claims.registry import registry
 from paritylab.site import notebooks as pages
@@ -56,10 +56,10 @@ def test_a_notebook_reads_as_an_article(name, tool):
         assert (tool.FOLDER / link).exists(), link
 
 
-SLOWEST = ("06-your-own-network-and-optimiser", "07-grokking")
+SLOWEST = ("03-scaling", "04-initialisation-and-alignment", "06-your-own-network-and-optimiser", "07-grokking")
 
 
-@pytest.mark.parametrize("name", [*long_but(name for name in NAMES if name not in SLOWEST), *slow_but(SLOWEST)])
+@pytest.mark.parametrize("name", long_but(NAMES, slow=SLOWEST))
 def test_a_notebook_runs_from_a_clean_kernel(name, tool):
     notebook = tool.executed(tool.read(tool.FOLDER / f"{name}.ipynb"))
     assert tool.complaints(notebook) == []

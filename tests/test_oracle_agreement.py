@@ -255,11 +255,11 @@ def update_history(setup: pl.Setup):
 SHORT = ("mlp relu", "neuron zigzag:3", "polynet hinge", "two words", "label noise", "finite sample", "gradient noise",
          "weight decay", "frozen first layer", "schedule", "deep", "adam", "momentum", "deep, adamw", "problem: sum",
          "problem: two tasks", "problem: composed tasks", "problem: staged", "problem: mixture",
-         "problem: short last of a table", "bits", "bits, large batch, wide", "clipped logistic", "satisfied batches",
+         "bits", "bits, large batch, wide", "clipped logistic", "satisfied batches",
          "whole sample, adamw", "outputs, some counted", "outputs, everything")
 
 
-@pytest.mark.parametrize("name", long_but([*CASES, *JAX_ONLY], *SHORT))
+@pytest.mark.parametrize("name", long_but([*CASES, *JAX_ONLY], *SHORT, slow=["transformer"]))
 def test_an_update_of_the_jax_engine_follows_the_oracle(name):
     setup = (CASES | JAX_ONLY)[name]
     assert_follows_oracle(setup, update_history(setup))
@@ -277,7 +277,8 @@ def test_some_of_these_batches_are_satisfied_and_change_nothing(name):
 @pytest.mark.parametrize(
     "name", long_but(["mlp relu", "polynet hinge", "two words", "label noise", "finite sample", "gradient noise",
                       "schedule", "sample with replacement and noise", "transformer with adam"],
-                     "mlp relu", "sample with replacement and noise")
+                     "mlp relu", "sample with replacement and noise",
+                     slow=["polynet hinge", "two words", "label noise", "gradient noise", "transformer with adam"])
 )
 def test_the_jax_engine_follows_the_oracle(name):
     setup = (CASES | JAX_ONLY)[name]

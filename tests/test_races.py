@@ -162,6 +162,7 @@ def test_the_race_costs_less_than_the_sweep():
     assert result.rates[0].low == result.rates[0].horizon
 
 
+@pytest.mark.long
 def test_a_followed_rate_is_known_or_beyond():
     result = race(SETUPS, runs=25, engine="jax", follow=300)
     assert all(entry.known or entry.low >= 300 for entry in result.rates)

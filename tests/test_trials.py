@@ -56,7 +56,7 @@ def test_remarks_and_headlines_are_about_known_claims():
         assert set(paper.headlines) <= set(paper.claims)
 
 
-@pytest.mark.parametrize("size", long_but(["quick", "standard", "full"], "quick"))
+@pytest.mark.parametrize("size", long_but(["quick", "standard", "full"], "quick", slow=["standard"]))
 def test_no_claim_trains_or_computes_under_a_plan(size, tmp_path, monkeypatch):
     def refuse(*_: Any, **__: Any) -> Any:
         raise AssertionError("something is trained")

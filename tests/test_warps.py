@@ -13,7 +13,7 @@ import jax
 import numpy as np
 import pytest
 from blocks import same
-from lengths import long_but, slow_but
+from lengths import SLOW, long_but, slow_but
 from native_problems import PROBLEMS
 from same_curves import assert_same
 from warps.cases import CASES, assert_follows_oracle, train
@@ -95,8 +95,8 @@ TUNING["large"] = {"kernel": "large", "tiles": 1, "warps": 2}
 
 
 @built
-@pytest.mark.parametrize("kind", long_but(WHOLE, "lane, staged", "warp, tasks", "deep"))
-@pytest.mark.parametrize("strict", [True, pytest.param(False, marks=[pytest.mark.slow, pytest.mark.long])])
+@pytest.mark.parametrize("kind", long_but(WHOLE, "lane, staged", "warp, tasks", slow=["large"]))
+@pytest.mark.parametrize("strict", [True, pytest.param(False, marks=SLOW)])
 def test_records_are_those_of_lanes(kind, strict, emulator):
     """Rounding differs, so that a run can be solved at another check; here no more than one in eight may."""
     setup = WHOLE[kind]
@@ -115,8 +115,8 @@ def test_records_are_those_of_lanes(kind, strict, emulator):
     assert np.median(np.abs(got.loss - want.loss)) < 1e-4
 
 
-@pytest.mark.parametrize("kind", long_but(WHOLE, "lane, momentum", "warp, leaky", "deep"))
-@pytest.mark.parametrize("more", [{}, pytest.param({"threshold": 0.4, "consecutive": 3}, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kind", long_but(WHOLE, "lane, momentum", "warp, leaky", slow=["large"]))
+@pytest.mark.parametrize("more", [{}, pytest.param({"threshold": 0.4, "consecutive": 3}, marks=SLOW)])
 def test_records_do_not_depend_on_company_or_interruptions(kind, more, emulator, monkeypatch):
     protocols = [replace(PROTOCOL, max_steps=most, **more) for most in (60, 150)]
     jobs = [Job(replace(WHOLE[kind], protocol=p), SEED, np.arange(p.max_steps, p.max_steps + 12)) for p in protocols]
