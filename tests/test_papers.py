@@ -214,3 +214,13 @@ def test_a_folder_that_is_not_there_is_one_line(tmp_path, capsys):
     status, _, error = run(capsys, "claims", "--papers", str(tmp_path / "nowhere"), "--json")
     assert status == 0
     assert "paper nowhere, not used: there is no package nowhere" in error
+
+
+def test_a_remark_on_no_claim_is_one_line(tmp_path, capsys):
+    folder = tmp_path / "me2025"
+    shutil.copytree(EXAMPLE / "src" / "me2025", folder)
+    (folder / "remarks.toml").write_text('[remarks]\nwidth = "Seen."\n"me2025.guessing" = "Computed."\n')
+    status, out, error = run(capsys, "claims", "show", "me2025.guessing", "--papers", str(folder))
+    assert status == 0
+    assert "Computed." in out
+    assert "paper me2025, not used: unknown claim in remarks.toml 'width'" in error
