@@ -153,8 +153,9 @@ def test_each_setup_may_have_runs_of_its_own(tmp_path: Path) -> None:
     assert [len(each.loss) for each in found] == [1, 2]
     np.testing.assert_array_equal(found[0].loss, lab.curves(setups[0], 20, 10, [3]).loss)
     assert lab.recalled == 1
-    with pytest.raises(InvalidInput, match="for each of 2 Setups, not 1"):
-        lab.curves_each(setups, 20, 10, [[3]])
+    for runs in ([[3]], [[3], 1], [[3], [0], 1]):
+        with pytest.raises(InvalidInput, match="for each of 2 Setups"):
+            lab.curves_each(setups, 20, 10, runs)
 
 
 def test_a_damaged_file_of_curves_is_replaced(tmp_path: Path) -> None:

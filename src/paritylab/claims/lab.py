@@ -153,8 +153,9 @@ class Lab:
         points = steps if isinstance(steps, int) else tuple(int(step) for step in steps)
         numbers = range(runs) if isinstance(runs, int) else runs
         own = [tuple(each) for each in numbers if isinstance(each, Sequence)]
-        require(len(own) in (0, len(setups)), f"runs of their own are for each of {len(setups)} Setups, not {len(own)}")
         for_all = tuple(int(each) for each in numbers if not isinstance(each, Sequence))
+        require(not own or (len(own) == len(setups) and not for_all),
+                f"runs of their own are for each of {len(setups)} Setups, not for {len(own)}")
         hows = [Recorded(points, every, each, weights, train, stop, loss) for each in own or [for_all] * len(setups)]
         return self.get(requests.Recordings(list(zip(setups, hows, strict=True))))
 

@@ -202,7 +202,7 @@ class Paper:
     def remarks(self) -> dict[str, str]:
         """What else was tried or found out, by id: ``remarks.toml``."""
         entries = _read(self.folder / "remarks.toml", self.id).get("remarks", {})
-        for name in entries.keys() - self.claims.keys():
+        for name in sorted(entries.keys() - self.claims.keys()):
             _warn(self.id, unknown("claim in remarks.toml", name, self.claims))
         return {name: " ".join(str(text).split()) for name, text in entries.items()}
 
