@@ -16,7 +16,11 @@ def library() -> ctypes.CDLL | None:
     spec = importlib.util.find_spec("nvidia")
     folders = [Path(place) for place in (spec.submodule_search_locations or [] if spec else [])]
     found = [path for folder in folders for path in sorted(folder.glob("**/libnvrtc.so.*"))]
-    return ctypes.CDLL(str(found[0])) if found else None
+    if not found:
+        return None
+    for builtins in found[0].parent.glob("libnvrtc-builtins.so.*"):  # which some versions look for by name alone
+        ctypes.CDLL(str(builtins))
+    return ctypes.CDLL(str(found[0]))
 
 
 def machine_code(source: str, architecture: str) -> bytes:

@@ -22,6 +22,8 @@ SAME = 1e-9
 """Relative: the same but for the order of sums in a library."""
 CLOSE = 1e-6
 """Relative to a value or to its bounds: a number that is computed and not sampled, by another version or machine."""
+ROUNDING = 1e-9
+"""A rule that allows no more than this allows for rounding."""
 Z = float(stats.norm.isf(0.025))
 
 
@@ -56,18 +58,30 @@ def compare(entry: Entry, before: Mapping[str, Any], again: Check, report: Repor
         else:
             report.checked["checks, the same"] += 1
         return
-    same = value == now or math.isclose(value, now, rel_tol=SAME, abs_tol=1e-300)
+    bounds = [abs(end) for end in printed_bounds(before["rule"]) or () if math.isfinite(end)]
+    same = value == now or math.isclose(value, now, rel_tol=SAME, abs_tol=1e-300) or _both_rounding(value, now, bounds)
     report.checked["checks, the same"] += same
     what = f"{before['name']!r} was {value:.6g} and is {now:.6g}, tried again"
     ends, ends_now = before["interval"], again.interval
     if ends is not None and ends_now is not None and None not in ends:
         report.weigh(entry.where, what, p_value(value, tuple(map(float, ends)), now, ends_now))
+    elif same:
+        return
     elif entry.claim.kind == "exact" or (again.by is not None and again.by.exact):
-        bounds = [abs(end) for end in printed_bounds(before["rule"]) or () if math.isfinite(end)]
         if abs(value - now) > CLOSE * max(abs(value), abs(now), *bounds):
             report.differ(entry.where, what)
-    elif not same:
+    else:
         report.left_out["checks without an interval, whose values differ"] += 1
+
+
+def _both_rounding(value: float, now: float, bounds: Sequence[float]) -> bool:
+    """Whether both are errors of rounding, which processors make differently: a thousandth of what is tolerated.
+
+    >>> _both_rounding(2.6e-17, 3.1e-17, [1e-12]), _both_rounding(2e-13, 3e-13, [1e-12]), _both_rounding(2, 3, [1e4])
+    (True, False, False)
+    """
+    tolerated = max(bounds, default=0.0)
+    return tolerated <= ROUNDING and max(abs(value), abs(now)) <= tolerated / 1000
 
 
 def p_value(first: float, first_ends: Sequence[float], second: float, second_ends: Sequence[float]) -> float:
