@@ -380,7 +380,7 @@ def test_a_users_own_loss_init_activation_and_schedule_are_used(small):
         SMALL,
         learner=pl.Learner(
             pl.MLP(6, lambda z: jnp.where(z > 0, z, 0.0)),
-            init=inits.custom(bounded),
+            init=inits.custom(bounded, scale=inits.fan_in_scale(1.0)),
             loss=lambda f, y: jnp.where(y * f < 1, 1 - y * f, 0.0),
             optimiser=pl.SGD(0.4, schedule=lambda t: 1.0 + 0.0 * t),
             batch=8,

@@ -305,11 +305,11 @@ def test_a_law_that_is_none_is_refused_in_one_line(spec, says):
     assert "\n" not in str(caught.value)
 
 
-def test_a_users_sampler_is_used_and_scaled_by_fan_in():
+def test_what_a_users_sampler_returns_is_used_as_it_is():
     law = inits.init(lambda key, shape: jnp.full(shape, 3.0))
     layer = law.dense(jax.random.key(0), 9, 2)
-    np.testing.assert_allclose(layer["w"], 1.0)
-    np.testing.assert_allclose(layer["b"], 1.0)
+    np.testing.assert_array_equal(layer["w"], 3.0)
+    np.testing.assert_array_equal(layer["b"], 3.0)
     assert "@" in law.spec
 
 

@@ -135,15 +135,16 @@ def test_objects_are_told_apart_by_what_they_hold():
     assert len(functions) == 2
 
 
-def test_what_cannot_be_told_needs_a_name_for_which_the_user_vouches():
+def test_what_is_kept_must_be_told_from_others_or_named(tmp_path):
     lock = threading.Lock()
 
     def guarded(examples):
         with lock:
             return (0, 1)
 
-    with pytest.raises(InvalidInput, match="vouch for the function"):
-        baselines.learn(guarded, Parity(8, 2), 5)
+    assert baselines.learn(guarded, Parity(8, 2), 5).function.endswith("guarded@")
+    with pytest.raises(InvalidInput, match=r"guarded cannot be told from others: .*lock; vouch for it by a name"):
+        baselines.compare([Parity(8, 2)], [guarded], runs=1, out=tmp_path)
     record = baselines.learn(pl.named("guarded v1", guarded), Parity(8, 2), 5)
     assert (record.learner, record.function, record.status) == ("guarded v1", "@guarded v1", "solved")
 

@@ -51,8 +51,10 @@ def unencoded(tree: ast.AST) -> Iterator[ast.Call]:
             continue
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         modes = [str(each.value) for each in node.args if isinstance(each, ast.Constant)]
+        told = name == "read_text" and node.args  # the encoding; or it is not the method of a path
         opens = name in ("read_text", "write_text") or (isinstance(node.func, ast.Name) and name == "open")
-        if opens and not any("b" in mode for mode in modes) and "encoding" not in {each.arg for each in node.keywords}:
+        told = told or "encoding" in {each.arg for each in node.keywords}
+        if opens and not told and not any("b" in mode for mode in modes):
             yield node
 
 

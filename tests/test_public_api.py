@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import metadata
@@ -83,15 +85,17 @@ def test_a_result_is_a_frame(result: pl.Result) -> None:
 ])
 def test_what_goes_by_anothers_name_is_refused(learner: Callable[[], pl.Learner]) -> None:
     """It would have the other's id, and share its records."""
-    with pytest.raises(pl.InvalidInput, match=r"goes by the name .* must be that one; pass your function itself"):
+    with pytest.raises(pl.InvalidInput, match=r"named .* must be the built-in one; pass your function itself"):
         learner()
 
 
 @pytest.mark.parametrize("spec", ["torch", "xavier", "kaiming", "gaussian", "mirrored kaiming", "fixed:3 torch",
                                   "released discrete:-2,-1,1,2", "mean-field:0.3", "sparse-rademacher:0.5"])
 def test_a_copy_is_what_its_name_says(spec: str) -> None:
-    copy = replace(pl.inits.init(spec))
-    assert pl.Learner(init=copy).init is copy
+    law = pl.inits.init(spec)
+    for again in (copy.copy(law), pickle.loads(pickle.dumps(law))):
+        assert pl.Learner(init=again).init == law
+        assert not again.is_own
 
 
 # --- engines of others ------------------------------------------------------------------------------------------------

@@ -140,7 +140,7 @@ import numpy as np
 SCALES = np.array([1.0, 2.0])
 def factory(c):
     def forward(params, x):
-        return (x @ params)[:, 0] * c
+        return (x @ params)[:, 0] * c[1]
     return forward
 def make(key, n):
     import jax
@@ -176,7 +176,7 @@ def test_ids_are_the_same_in_every_process_and_follow_a_users_code(tmp_path):
     assert first[0] == pl.Setup(pl.Parity(30, 3)).id
     assert first[1] == replace(BASE, problem=pl.Parity(9, support=(1, 5, 8)),
                                learner=pl.Learner(optimiser=pl.SGD(rates={"a": 0, "b": 1}))).id
-    (tmp_path / "mine.py").write_text(MINE.replace("* c", "* 2 * c"))
+    (tmp_path / "mine.py").write_text(MINE.replace("* c[1]", "* 2 * c[1]"))
     changed = ids_in_another_process(tmp_path, 1)
     assert changed[:2] == first[:2]
     assert changed[2] != first[2]

@@ -39,7 +39,7 @@ def test_weights_drawn_without_compiling_are_those_of_jax_to_the_last_bit(case):
     assert starts.can_draw(network, law, n)
     program = pl.Setup(pl.Parity(n, 1), pl.Learner(network, init=law)).program
     drawn = initial_params(program, keys)
-    expected = starts.starter(program.start).params(start_keys(law, keys))
+    expected = starts.starter(program.start)(start_keys(law, keys))
     assert jax.tree.structure(drawn) == jax.tree.structure(expected)
     assert bitwise_equal(drawn, expected)
 

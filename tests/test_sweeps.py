@@ -121,21 +121,6 @@ def test_what_is_stored_is_not_checked_again(store, trainer, monkeypatch):
     assert checked == [OTHER]
 
 
-def test_a_setup_whose_records_are_stored_does_not_fail_with_those_of_its_program(store, trainer, monkeypatch):
-    loss = lambda f, y: (f - y) ** 4  # noqa: E731
-    done, new = (replace(each, learner=replace(each.learner, loss=loss)) for each in (SETUP, OTHER))
-    sweep([done], runs=2, engine="jax", store=store)
-
-    def fail(setup):
-        raise InvalidInput("it fails now")
-
-    monkeypatch.setattr(pl.Setup, "check", fail)
-    with pytest.warns(pl.CellFailed, match="it fails now"):
-        stored, failed = sweep([done, new], runs=2, engine="jax", store=store)
-    assert (len(stored.records), stored.failure) == (2, None)
-    assert (len(failed.records), failed.failure) == (0, "it fails now")
-
-
 def test_without_a_store_everything_is_trained(trainer):
     for _ in range(2):
         sweep([SETUP], runs=3, engine="jax")

@@ -364,7 +364,7 @@ def done_elsewhere_on_jax(tasks: list[AnyTask], out: Path) -> None:
 def test_a_computation_is_found_by_name_in_papers_alone():
     for name in ("os:getcwd", "paritylab.papers.glasgow2023.samples:crossing", "paritylab.running.offload:work"):
         with pytest.raises(InvalidInput, match="computation"):
-            ComputeTask(name, "{}", 0).do()
+            ComputeTask(name, "{}", 0, "").do()
 
 
 def test_tasks_that_share_programs_or_chains_go_to_one_process():

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from paritylab.engines.curves import Curves as Curves
     from paritylab.errors import CellFailed as CellFailed
     from paritylab.errors import InvalidInput as InvalidInput
-    from paritylab.functions.fingerprints import named as named
+    from paritylab.functions.named import named as named
     from paritylab.measures import inside as inside
     from paritylab.measures.alignment import alignment as alignment
     from paritylab.measures.alignment import alignments as alignments
@@ -95,7 +95,7 @@ _WHERE = {
     "engines.checkpoints": ("Checkpoint",),
     "engines.curves": ("Curves",),
     "errors": ("CellFailed", "InvalidInput"),
-    "functions.fingerprints": ("named",),
+    "functions.named": ("named",),
     "measures.alignment": ("alignment", "alignments"),
     "measures.population": ("population_gradient",),
     "running.comparing": ("Compared", "compare"),

@@ -57,7 +57,7 @@ def whole(name: str, value: Any) -> int:
     1000
     """
     try:
-        return operator.index(value)
+        return int(operator.index(value))
     except TypeError:
         number = real(name, value)
     require(number.is_integer(), f"{name} must be a whole number, not {value}")
@@ -72,7 +72,7 @@ def real(name: str, value: Any) -> float:
     except OverflowError:
         number = math.inf
     require(math.isfinite(number), f"{name} must be a finite number, not {reprlib.repr(value)}")
-    return number
+    return number + 0.0  # no negative zero: it has the JSON of zero
 
 
 def single(name: str, value: Any) -> float:

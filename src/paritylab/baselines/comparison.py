@@ -17,13 +17,13 @@ import numpy as np
 from paritylab import plots, statistics
 from paritylab.baselines.attempts import THRESHOLD, bound, check_threshold, needed
 from paritylab.baselines.own import Learning, Own, chosen, made, name_of
-from paritylab.baselines.records import Record, as_records, details, frame
+from paritylab.baselines.records import Record, as_records, details, frame, identity
 from paritylab.baselines.registry import check_reach
 from paritylab.errors import InvalidInput, require
-from paritylab.functions import fingerprints
 from paritylab.memory import Part, require_room
 from paritylab.progress import Bar
 from paritylab.running import crews
+from paritylab.running.luggage import by_value
 from paritylab.setups.problems import AnyProblem
 from paritylab.storage.kept import KeptWarning, load_arrays, recall, save_arrays
 
@@ -32,7 +32,6 @@ ROW_BYTES = 1000
 """What a run takes, in lists and tables."""
 
 
-@fingerprints.moment()
 def compare(
     problems: Sequence[AnyProblem], learners: Sequence[Learning], runs: int = 25, seed: int = 0,
     limit: int | None = None, threshold: float = THRESHOLD, learner: Any = None, out: Path | None = None,
@@ -73,10 +72,14 @@ def compare(
                 left.clear()
         asked = [(cell, run) for cell, left in enumerate(missing) for run in left]
         calls = [(*cells[cell][::-1], run, seed, limit, threshold) for cell, run in asked]
+        same = {cell: (identity(cells[cell][0]), chosen(*cells[cell][::-1]).function) for cell, _ in asked}
         changed, kept = set[int](), time.perf_counter()
         try:
             for place, record in crews.each(needed, calls):
                 cell, _ = asked[place]
+                about, function = same[cell]
+                require(record.problem == about and (record.function == function or by_value(function)),
+                        f"on a worker, {record.learner} or the Problem computes something else than here")
                 known[cell][0].append(record)
                 changed.add(cell)
                 done += 1
@@ -120,7 +123,7 @@ def _kept(
     from paritylab.setups.setup import encode
 
     trained = encode(learner or sgd.LEARNER) if method == "sgd" else None
-    parameters = {"learner": name_of(method), "problem": encode(problem), "limit": limit, "threshold": threshold,
+    parameters = {"learner": name_of(method), "problem": identity(problem), "limit": limit, "threshold": threshold,
                   "sgd": trained} | ({"own": method.told(problem)} if isinstance(method, Own) else {})
     path = out / "kept" / f"{kept_name('compare', parameters, seed)}.npz"
     earlier = path.with_suffix(".parquet")

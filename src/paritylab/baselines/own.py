@@ -1,4 +1,4 @@
-"""Learners of the user's own beside those of paritylab: a function of examples, with a name and a fingerprint."""
+"""Learners of the user's own beside those of paritylab: a function of examples, known by its code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from paritylab.baselines.registry import METHODS, Method, check, method_for
 from paritylab.baselines.sources import Examples, Guess, Queries
 from paritylab.baselines.targets import ANY, KINDS, SUMS, Term
 from paritylab.errors import InvalidInput, in_a_line, require, unknown, whole
-from paritylab.functions import fingerprints
+from paritylab.functions import code
+from paritylab.functions.named import Named
 from paritylab.setups.problems import AnyProblem
 from paritylab.setups.problems.targets import positions
 
@@ -37,7 +38,7 @@ class Own(Method):
 
     def told(self, problem: AnyProblem) -> dict[str, Any]:
         """All that what it needs on a Problem depends on, as plain values."""
-        return {"function": fingerprints.fingerprint(self.function), "unit": self.unit, "start": self.start(problem),
+        return {"function": code.written(self.function), "unit": self.unit, "start": self.start(problem),
                 "limit": self.limit(problem), "precision": self.precision}
 
 
@@ -89,7 +90,7 @@ def learner(
 
 def _checked_name(function: Any, name: str | None) -> str:
     if name is None:
-        held = function.name if isinstance(function, fingerprints.Named) else getattr(function, "name", None)
+        held = function.name if isinstance(function, Named) else getattr(function, "name", None)
         name = held or getattr(function, "__name__", None) or type(function).__name__
     require(isinstance(name, str) and 0 < len(name) <= 60 and name == name.strip() and name.isprintable()
             and not set(name) & set("@,<>"), f"a learner needs a name of up to 60 printable characters, without any of"
@@ -155,7 +156,7 @@ def _scoring(name: str, predict: Function) -> Function:
 
 
 class Chosen(NamedTuple):
-    """A learner with its name, and for one of the user's own its fingerprint as it is now."""
+    """A learner with its name, and for one of the user's own what its code is known by."""
 
     name: str
     method: Method
@@ -168,7 +169,7 @@ def chosen(given: Learning, problem: Any) -> Chosen:
         return Chosen(given, method_for(given, problem), "")
     own = made(given)
     check(own.name, own, problem)
-    return Chosen(own.name, own, fingerprints.fingerprint(own.function))
+    return Chosen(own.name, own, code.shown(own.function))
 
 
 def made(given: Learning) -> Own:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paritylab.baselines.targets import Term
-from paritylab.functions import fingerprints
-from paritylab.functions.finding import Offered
+from paritylab.functions.named import MARK
+from paritylab.functions.traced import Traced
 from paritylab.setups.problems import AnyProblem
-from paritylab.setups.setup import decode, encode
+from paritylab.setups.setup import Setup, canonical, decode, encode
 from paritylab.setups.words import problem_in_words
 from paritylab.storage.records import CENSORED, DIVERGED, SOLVED, Records
 
@@ -33,7 +33,7 @@ class Record:
     ``seconds`` is the time of the attempt that ``samples`` counts, None where it was not measured. ``problem`` is the
     Problem as canonical JSON: n, k and noise do not say all of it. ``terms`` are the parities that were found with
     their coefficients and 95 % intervals, None for a learner that does not estimate them. ``function`` is the
-    fingerprint of a learner of the user's own; empty for those of paritylab.
+    code of a learner of the user's own, in a word; empty for those of paritylab.
     """
 
     learner: str
@@ -88,7 +88,13 @@ def identity(problem: AnyProblem) -> str:
     >>> identity(Parity(n=9, k=2)) == identity(Parity(n=9, support=(0, 1))) != identity(Parity(n=9, support=(0, 2)))
     True
     """
-    return json.dumps(encode(problem), sort_keys=True, separators=(",", ":"))
+    return canonical(encode(settled(problem)))
+
+
+def settled(problem: AnyProblem) -> AnyProblem:
+    """The Problem with the user's functions as they are now, traced; as it is if they are."""
+    functions = problem.sampler, getattr(problem, "target", None)
+    return problem if any(isinstance(each, Traced) for each in functions) else Setup(problem).now().problem
 
 
 def details(problem: str) -> str:
@@ -103,8 +109,8 @@ def details(problem: str) -> str:
     'table of 3 of 9 bits, biased(p 0.3)'
     """
     said = json.loads(problem) if problem else {}
-    if said.get("type") == "problem" and fingerprints.MARK not in problem:
-        return problem_in_words(decode(said, Offered([], fingerprints.fingerprint)))
+    if said.get("type") == "problem" and MARK not in problem:
+        return problem_in_words(decode(said, {}))
     kind, support = said.pop("type", "parity"), said.pop("support", [])
     if terms := said.pop("terms", None):
         said["terms"] = " ".join(f"{c:g}:{','.join(map(str, T))}" for c, T in terms)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from paritylab import engines
@@ -18,7 +15,7 @@ from paritylab.measures.heavy import heavy
 from paritylab.running.sweeps import sweep
 from paritylab.setups.networks import MLP
 from paritylab.setups.optimisers import SGD
-from paritylab.setups.problems import AnyProblem, Parity
+from paritylab.setups.problems import AnyProblem, Data
 from paritylab.setups.setup import Learner, Protocol, Setup
 from paritylab.storage.records import DIVERGED, SOLVED
 from paritylab.storage.store import Store
@@ -42,6 +39,7 @@ def train(
 
     On a finite sample an example counts once, however often it is seen.
 
+    >>> from paritylab import Parity
     >>> train(Parity(n=8, k=2), [3], seed=0, limit=10**5, threshold=1.0)[0].status
     'solved'
     """
@@ -77,28 +75,6 @@ def with_options(lr: float | None = None, width: int | None = None, batch: int |
     return made if batch is None else replace(made, batch=batch)
 
 
-@dataclass(frozen=True, eq=False)
-class Table(Parity):
-    """Learn the labels of given examples, drawn with replacement: ``rows`` are signs (m, n + 1), the label last."""
-
-    rows: Any = None
-
-    def draw(self, key: Any, count: int, step: Any = None) -> Any:
-        return jnp.asarray(self.rows, jnp.float32)[jax.random.randint(key, (count,), 0, len(self.rows))]
-
-    def draw_block(self, key: Any, block: Any, size: int) -> Any:
-        return self.draw(jax.random.fold_in(key, block), size)
-
-    def signs(self, drawn: Any, mask: Any = None) -> Any:
-        return drawn[..., : self.n]
-
-    def labels(self, drawn: Any, mask: Any) -> Any:
-        return drawn[..., self.n]
-
-    def _identity(self) -> tuple[Any, ...]:
-        return (*super()._identity(), hashlib.sha256(np.ascontiguousarray(self.rows).tobytes()).hexdigest())
-
-
 def support_of_data(x: np.ndarray, y: np.ndarray, k: int, generator: np.random.Generator, learner: Learner = LEARNER,
                     steps: int = STEPS) -> list[int]:
     """Train a network on signs x (m, n) and y (m,), and read a support of at most k inputs off it.
@@ -106,8 +82,7 @@ def support_of_data(x: np.ndarray, y: np.ndarray, k: int, generator: np.random.G
     Of its Fourier coefficients above 0.1, the one whose parity agrees best, or worst, with the labels; none: empty.
     """
     n = x.shape[1]
-    problem = Table(n, 0, rows=np.column_stack([x, y]).astype(np.int8))
-    setup = Setup(problem, learner, Protocol(max_steps=steps, eval_size=1024))
+    setup = Setup(Data(x, y, replacement=True), learner, Protocol(max_steps=steps))
     job = engines.Job(setup, int(generator.integers(2**32)), np.arange(1))
     _, params = engines.final_params([job], "jax", slots=1)
     params = jax.tree.map(lambda leaf: leaf[0], params)

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from paritylab import rng
+from paritylab.baselines.records import settled
 from paritylab.baselines.targets import PARITIES, Target, Term, degree_of, kind_of, target_of
 from paritylab.errors import InvalidInput, require
 from paritylab.memory import Part, require_room
@@ -94,7 +95,7 @@ class Source:
     """
 
     def __init__(self, problem: AnyProblem, run: int = 0, seed: int = 0) -> None:
-        self.problem, self._path = problem, (seed, run)
+        self.problem, self._path = settled(problem), (seed, run)
         self.kind, self.target, self._degree = kind_of(problem), target_of(problem), degree_of(problem)
         self._key = rng.run_keys(np.array([seed]), np.array([run]))[0]
         self._x, self._y = np.zeros((0, problem.n), np.int8), np.zeros(0, np.int8)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ import numpy as np
 
 from paritylab.claims import sources
 from paritylab.running import keeping, races
-from paritylab.running.computations import Computation, name_of
+from paritylab.running.computations import Computation
 from paritylab.running.races import Entry, Race
 from paritylab.running.sweeps import Result, sweep
 from paritylab.running.tasks import AnyTask, ComputeTask, CurveTask, ParamsTask, Recorded, Task, chain_ends
@@ -199,8 +198,7 @@ class Computations(Request[list[dict[str, np.ndarray]]]):
     arguments: Sequence[Mapping[str, Any]]
 
     def _tasks(self, lab: Lab) -> list[ComputeTask]:
-        texts = [json.dumps(dict(each), sort_keys=True, allow_nan=False) for each in self.arguments]
-        return [ComputeTask(name_of(self.function), text, lab.seed) for text in texts]
+        return [ComputeTask.of(self.function, each, lab.seed) for each in self.arguments]
 
     def missing(self, lab: Lab) -> list[AnyTask]:
         return [task for task in self._tasks(lab) if lab.kept(task) is None]

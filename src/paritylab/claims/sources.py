@@ -64,7 +64,7 @@ def of_records(task: Task, engine: str, records: Records) -> Source:
 
 def of_entry(entry: Entry) -> Source:
     """What a race knows of a Setup: how its runs ended, or that they did not, up to its horizon."""
-    stage = replace(entry.setup, protocol=replace(entry.setup.protocol, max_steps=entry.horizon))
+    stage = entry.setup.derived(protocol=replace(entry.setup.protocol, max_steps=entry.horizon))
     task, known = Task(stage, entry.seed, len(entry.runs)), outcomes(entry.records)
     return Source("outcomes", task, entry.engine, int(known.steps.sum()), known.digest)
 

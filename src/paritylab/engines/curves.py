@@ -19,7 +19,6 @@ from paritylab.engines.registry import AUTO, named
 from paritylab.engines.room import require_room_for
 from paritylab.engines.work import Job, Queue
 from paritylab.errors import InvalidInput, require
-from paritylab.functions.fingerprints import moment
 from paritylab.memory import Part, require_room
 from paritylab.notebooks import table
 from paritylab.progress import Bar
@@ -185,7 +184,6 @@ class ToldOptions(Options, total=False):
     callbacks: Sequence[Callback]
 
 
-@moment()
 def curves_each(
     setups: Sequence[Setup],
     steps: int | Sequence[int],
@@ -253,7 +251,7 @@ def _made(points: np.ndarray, setup: Setup, fields: dict[str, Any]) -> Curves:
 
 def stepping(setup: Setup) -> Setup:
     """What of a Setup matters after the start: those that agree can share one compiled program."""
-    return replace(setup.program, learner=replace(setup.program.learner, init="torch"))
+    return setup.program.derived(learner=replace(setup.program.learner, init="torch"))
 
 
 def _points(steps: int | Sequence[int], every: int | None, first: int = 0) -> np.ndarray:

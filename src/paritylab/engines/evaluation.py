@@ -16,10 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from paritylab import rng
+from paritylab.setups.checks import BLOCK, FIRST
 from paritylab.setups.losses import Loss
 from paritylab.setups.setup import Setup
-
-FIRST, BLOCK = 16, 128
 
 
 class Score(NamedTuple):

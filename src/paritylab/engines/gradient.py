@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from paritylab import rng
 from paritylab.setups.networks import takes_key
-from paritylab.setups.problems import AnyProblem, Outputs
+from paritylab.setups.objective import Batch, Objective
 from paritylab.setups.setup import Setup
 
 ORDER_POSITIONS = 2**16
@@ -36,7 +35,7 @@ def make_step(program: Setup) -> tuple[Step, Callable[..., Any]]:
     problem, learner = program.problem, program.learner
     optimiser, network, batch = learner.optimiser, learner.network, learner.batch
     noisy, random = problem.noisy, takes_key(network)
-    counted = counted_of(problem, batch)
+    objective = Objective(program)
 
     def flipped(labels: Any, key: Any, flip: Any) -> Any:
         return jnp.where(jax.random.bits(key, labels.shape) < flip, -labels, labels) if noisy else labels
@@ -56,57 +55,31 @@ def make_step(program: Setup) -> tuple[Step, Callable[..., Any]]:
     def finite(slot: Any, order: Any) -> tuple[Any, Any]:
         return slot.sample[0][order], slot.sample[1][order]
 
-    def objective(slot: Any, order: Any) -> Callable[[Any], Any]:
-        """The loss of the slot's batch as a function of params."""
+    def seen(slot: Any, order: Any) -> Batch:
+        """The slot's batch as the network sees it."""
         drawn, labels = (online if problem.sample is None else finite)(slot, order)
         x = problem.signs(drawn, slot.mask)
         if problem.packed and jax.default_backend() != "cpu":
             # Signs fit in bfloat16; storing them so halves the traffic that limits small networks on a GPU.
             x = jax.lax.optimization_barrier(x.astype(jnp.bfloat16)).astype(jnp.float32)
-
-        def value(params: Any) -> Any:
-            f = forward(params, x, slot)
-            if counted is not None:
-                return jnp.mean(jnp.where(counted, learner.loss(f, labels, params, x), 0.0))
-            return mean(learner.loss.each(f, labels, params, x), slot.step)
-
-        return value
-
-    def forward(params: Any, x: Any, slot: Any) -> Any:
-        if not random:
-            return network.apply(params, x)
-        return network.apply(params, x, key=jax.random.fold_in(rng.stream(slot.key, rng.FORWARD), slot.step))
-
-    def mean(losses: Any, step: Any) -> Any:
-        if problem.even:
-            return jnp.mean(losses)
-        count = problem.batch_at(step, batch)
-        return jnp.sum(jnp.where(jnp.arange(batch) < count, losses, 0.0)) / count
+        key = jax.random.fold_in(rng.stream(slot.key, rng.FORWARD), slot.step) if random else None
+        return Batch(x, labels, slot.step, key)
 
     def update(slot: Any, order: Any) -> tuple[Any, Any]:
-        loss = objective(slot, order)
+        loss = objective.at(seen(slot, order))
         value, g = jax.value_and_grad(loss)(slot.params)
         if optimiser.noise > 0:
             g = add_noise(g, jax.random.fold_in(rng.stream(slot.key, rng.NOISE), slot.step), slot.noise)
         scheduled = slot.lr * (optimiser.schedule(slot.step) * problem.rate_at(slot.step))
         lr = jax.tree.map(lambda rate: scheduled * rate, optimiser.layer_rates(slot.params))
         told = {"value": value, "grad": g, "value_fn": loss}
-        seen = {name: told[name] for name in optimiser.sees}
-        return optimiser.move(g, slot.optimiser, slot.params, lr, slot.step, **seen)
+        more = {name: told[name] for name in optimiser.sees}
+        return optimiser.move(g, slot.optimiser, slot.params, lr, slot.step, **more)
 
     every = program.protocol.eval_every
     most = max(1, min(every, MOST_UPDATES if problem.sample is None else MOST_ORDERED, ORDER_POSITIONS // batch))
     block = max(size for size in range(1, most + 1) if every % size == 0)
     return Step(block, make_orders(program, block), update), make_sample
-
-
-def counted_of(problem: AnyProblem, batch: int) -> np.ndarray | None:
-    """Which outputs count in which examples of a batch, (batch, outputs); None where all do."""
-    target = getattr(problem, "target", None)
-    if not isinstance(target, Outputs) or target.counted is None:
-        return None
-    found = np.arange(batch)[:, None] < np.array(target.counts(batch))
-    return found if found.shape[1] > 1 else found[:, 0]
 
 
 def add_noise(gradient: Any, key: Any, tau: Any) -> Any:

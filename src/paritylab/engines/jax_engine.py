@@ -21,7 +21,6 @@ from paritylab.engines import room
 from paritylab.engines.evaluation import Evaluation
 from paritylab.engines.slots import ACTIVE, EMPTY, Slots, entering, make_moves
 from paritylab.engines.work import Outcomes, Queue, Rows
-from paritylab.functions.tracing import current, traced_apart
 from paritylab.memory import Part
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import CENSORED, DIVERGED, SOLVED, Records
@@ -31,7 +30,6 @@ COMPILE_SECONDS = 3.0
 
 
 class Compiled(NamedTuple):
-    setups: tuple[Setup]
     place: Any
     fresh: Any
     load: Any
@@ -108,12 +106,11 @@ def compiled(program: Setup, slots: int) -> Compiled:
         place = functools.partial(jax.device_put, device=out)
         shared = jax.shard_map(advance, mesh=mesh, in_specs=(apart, same, same), out_specs=apart, check_vma=False)
     return Compiled(
-        setups=(program,),
         place=place,
-        fresh=traced_apart(moves.fresh, program),
-        load=traced_apart(jax.jit(load, donate_argnums=0, out_shardings=out), program),
-        advance=traced_apart(jax.jit(shared, donate_argnums=0), program),
-        finish=traced_apart(jax.jit(finish, donate_argnums=0, out_shardings=(out, None, None, None)), program),
+        fresh=moves.fresh,
+        load=jax.jit(load, donate_argnums=0, out_shardings=out),
+        advance=jax.jit(shared, donate_argnums=0),
+        finish=jax.jit(finish, donate_argnums=0, out_shardings=(out, None, None, None)),
         rows=evaluation.rows,
     )
 
@@ -193,7 +190,7 @@ class JaxPool:
         self.model_steps = 0
         self._keep = keep_params
         self._program = program
-        self._compiled = current(compiled, [program], slots)
+        self._compiled = compiled(program, slots)
         self._checks = 1
         self._wasted = 0.0
         self._state = self._compiled.place(self._blank())
@@ -261,7 +258,7 @@ class JaxPool:
         where = np.resize(where, self.slots)
         state = jax.tree.map(lambda leaf: leaf[where], self._state)
         self._status = np.where(np.arange(self.slots) < left, ACTIVE, EMPTY)
-        self._compiled = current(compiled, [self._program], share)
+        self._compiled = compiled(self._program, share)
         self._state = self._compiled.place(state._replace(status=self._status.astype(np.int32)))
 
     def _collect(self, where: np.ndarray) -> Outcomes:

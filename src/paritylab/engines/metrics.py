@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from paritylab.engines.evaluation import Evaluation
-from paritylab.errors import InvalidInput, in_a_line, require
+from paritylab.errors import require
 from paritylab.functions.signatures import asked
-from paritylab.functions.tracing import traced_anew
+from paritylab.functions.traced import Traced
 from paritylab.setups.setup import Setup
 
 Metric = Callable[..., Any]
@@ -26,7 +26,7 @@ def checked(given: Mapping[str, Metric] | None) -> dict[str, Metric]:
     for name, function in (given or {}).items():
         require(isinstance(name, str) and callable(function),
                 f"metrics must be functions by their names, not {name!r}: {function!r}")
-    return dict(given or {})
+    return {name: Traced(function, f"metric {name!r}") for name, function in (given or {}).items()}
 
 
 def shapes(metrics: Mapping[str, Metric], setup: Setup) -> dict[str, Any]:
@@ -35,10 +35,7 @@ def shapes(metrics: Mapping[str, Metric], setup: Setup) -> dict[str, Any]:
     found = {}
     for name, function in metrics.items():
         of_one = functools.partial(jax.eval_shape, lambda p, f=function: _of(f, evaluation, _run(setup, p)))
-        try:
-            made = traced_anew(of_one)(params)
-        except Exception as error:
-            raise InvalidInput(f"metric {name!r} failed: {in_a_line(error)}") from error
+        made = of_one(params)
         numbers = isinstance(made, jax.ShapeDtypeStruct) and not jnp.issubdtype(made.dtype, jax.dtypes.extended)
         require(numbers, f"metric {name!r} must return one array of numbers, not a {type(made).__name__}")
         found[name] = jax.ShapeDtypeStruct(made.shape, np.result_type(made.dtype, np.float32))  # a kind with NaN
@@ -55,7 +52,7 @@ def measuring(metrics: Mapping[str, Metric], program: Setup, slots: int) -> Call
     def all_of(state: Any) -> dict[str, Any]:
         return {name: _over(state, function, evaluation) for name, function in metrics.items()}
 
-    return traced_anew(jax.jit(all_of), program) if metrics else lambda state: {}
+    return jax.jit(all_of) if metrics else lambda state: {}
 
 
 def _over(slots: Any, metric: Metric, evaluation: Evaluation) -> Any:

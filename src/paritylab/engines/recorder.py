@@ -21,7 +21,6 @@ from paritylab.engines.room import require_room_for
 from paritylab.engines.slots import ACTIVE, Slots, entering, make_moves
 from paritylab.engines.work import Job, Queue
 from paritylab.errors import require
-from paritylab.functions.tracing import current, traced_apart
 from paritylab.setups.losses import LossLike
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import CENSORED
@@ -48,7 +47,7 @@ class Recording:
     def prepared(self, setup: Setup, last: int) -> Setup:
         """A Setup whose protocol goes to the last point, in as large blocks of updates as can be had."""
         blocks = MOST_UPDATES if setup.problem.sample is None else MOST_ORDERED
-        return replace(setup, protocol=replace(setup.protocol, max_steps=last, eval_every=blocks))
+        return setup.derived(protocol=replace(setup.protocol, max_steps=last, eval_every=blocks))
 
     def engine(self, setup: Setup, asked: str) -> str:
         """The engine for a Setup; what only ``jax`` records, others refuse."""
@@ -65,14 +64,13 @@ class Recording:
 
     def reported(self, setup: Setup) -> Setup:
         """The Setup with the loss that is reported."""
-        return setup if self.loss is None else replace(setup, learner=replace(setup.learner, loss=self.loss))
+        return setup if self.loss is None else replace(setup, learner=replace(setup.learner, loss=self.loss)).now()
 
     def trains(self, setup: Setup) -> bool:
         return self.train and setup.problem.sample is not None
 
 
 class Stepper(NamedTuple):
-    setups: tuple[Setup, Setup]
     fresh: Any
     step: Any
 
@@ -91,9 +89,7 @@ def _stepper(program: Setup, reported: Setup, slots: int, train: bool, stop: flo
             state = state._replace(status=jnp.where(below, CENSORED, state.status))
         return state, jax.vmap(all_finite)(state.params), totals, parts
 
-    setups = program, reported
-    return Stepper(setups, traced_apart(jax.jit(moves.fresh), *setups),
-                   traced_apart(jax.jit(step, donate_argnums=0), *setups))
+    return Stepper(jax.jit(moves.fresh), jax.jit(step, donate_argnums=0))
 
 
 def on_jax(
@@ -104,7 +100,7 @@ def on_jax(
     require_room_for(named(JaxEngine.name), program, runs)
     slots = min(runs, default_slots(program, runs))
     train = recording.trains(program)
-    _, fresh, step = current(_stepper, [program, recording.reported(program)], slots, train, recording.stop)
+    fresh, step = _stepper(program, recording.reported(program), slots, train, recording.stop)
     measure = metrics.measuring(recording.metrics, program, slots)
     kept = _Kept(program, jobs, recording)
     updates = np.diff(points, prepend=recording.first)

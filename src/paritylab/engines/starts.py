@@ -6,13 +6,12 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
 
 from paritylab import rng
-from paritylab.functions.tracing import apart, current, traced_apart
 from paritylab.provenance import kernel as kernel
 from paritylab.setups.inits import FromWords, Init, Layers
 from paritylab.setups.networks import MLP, Neuron, PolyNet
@@ -32,9 +31,8 @@ def initial_params(program: Setup, keys: np.ndarray, chunk: int = CHUNK) -> Any:
     keys = start_keys(law, keys)
     count, stays = len(keys), len(keys) == chunk
     if can_draw(network, law, n) and not (stays and jax.default_backend() != "cpu"):
-        with apart(program):
-            return network.init(keys, n, Drawn(law))
-    start = current(starter, [program.start]).params
+        return network.init(keys, n, Drawn(law))
+    start = starter(program.start)
     if stays:
         return start(keys)
     padded = np.resize(keys, (-(-count // chunk) * chunk, 2))
@@ -92,12 +90,7 @@ class Drawn:
 # --- compiled ---------------------------------------------------------------------------------------------------------
 
 
-class Starter(NamedTuple):
-    setups: tuple[Setup]
-    params: Any
-
-
 @functools.lru_cache(maxsize=64)
-def starter(start: Setup) -> Starter:
+def starter(start: Setup) -> Any:
     """The compiled function from start keys (count, 2) to initial params with a leading axis of runs."""
-    return Starter((start,), traced_apart(jax.jit(jax.vmap(lambda key: start.params(rng.wrap(key)))), start))
+    return jax.jit(jax.vmap(lambda key: start.params(rng.wrap(key))))

@@ -1,73 +1,73 @@
-"""Users' own functions found again: of those that are offered, the one whose fingerprint a text has.
+"""Users' own functions found again: of those that are offered, the ones that a text names.
 
 Nothing that a text names is imported: only what a caller passes, and the modules that an option or the variable
-``PARITYLAB_FUNCTIONS`` names (several with commas).
+``PARITYLAB_FUNCTIONS`` names (several with commas). Whether they compute what the text says is for the caller to see.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 import os
+import re
 import types
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any
 
 from paritylab.errors import InvalidInput, in_a_line, require
-from paritylab.functions import fingerprints
+from paritylab.functions.named import MARK, Named, title
 
 VARIABLE = "PARITYLAB_FUNCTIONS"
+USERS = re.compile(rf"(?:^|(?<= ))(\S+{MARK}(?:[0-9a-f]{{16}})?|{MARK}.+)$")
+"""A function of a user's in a text, behind the words of an init: ``mirrored mine.sampler@0123456789abcdef``."""
+MOST = 1000
+"""Maximum number of ways to choose among functions of one name."""
 
 
 class Offered:
     """Functions, classes and objects of the user's own that a text may mean; a module stands for all that is in it.
 
-    ``written`` says how one of them is written in a text.
-
     >>> def cube(z):
     ...     return z**3
-    >>> offered = Offered([cube], fingerprints.fingerprint)
-    >>> offered.find(fingerprints.fingerprint(cube)) is cube
+    >>> [choice] = Offered([cube]).choices({"activation": f"{title(cube)}@0123456789abcdef"})
+    >>> list(choice.values()) == [cube]
     True
     """
 
-    def __init__(self, given: Iterable[Any], written: Callable[[Any], Any]) -> None:
+    def __init__(self, given: Iterable[Any]) -> None:
         for each in (given := list(given)):
             require(not isinstance(each, str), f"functions= takes functions and modules, not the name {each!r}")
         self._things = [*_spread(given), *_spread(_in_environment())]
-        self._written = written
-        self.used = False
 
-    def find(self, text: str) -> Any:
-        """What a text calls ``module.name@digest``; one line says what is missing, or has changed."""
-        name = text.rpartition(fingerprints.MARK)[0]
-        alike = [each for each in self._things if _name(each) == name]
-        found = self._first(alike, text)
-        if found is not None:
-            return found
-        if name and alike:
-            raise InvalidInput(f"{name} is not what it was: it is {self._or_why_not(alike[0])} now, not {text}")
-        raise InvalidInput(f"a user's function cannot be rebuilt from its name: {text}; pass it, or its module, in"
-                           " functions= (--functions MODULE of a command)")
+    def choices(self, document: Any) -> Iterator[Mapping[str, Any]]:
+        """The ways to read the users' functions in JSON values: for each text, something of that name."""
+        texts = sorted(set(_texts(document)))
+        for chosen in itertools.islice(itertools.product(*map(self._called, texts)), MOST):
+            yield dict(zip(texts, chosen, strict=True))
 
-    def whole(self, body: Any) -> Any:
-        """An object that is written as this list or dictionary; None if there is none."""
-        alike = [each for each in self._things
-                 if isinstance(each, tuple) or hasattr(type(each), "__dataclass_fields__")]
-        return self._first(alike, body)
+    def _called(self, text: str) -> list[Any]:
+        alike = [each for each in self._things if _name(each) == text.rpartition(MARK)[0]
+                 and (text[0] != MARK or text == f"{MARK}{getattr(each, 'name', '')}")]
+        require(len(alike) > 0, f"a user's function cannot be rebuilt from its name: {text}; pass it, or its module, in"
+                                " functions= (--functions MODULE of a command)")
+        return list({id(each): each for each in alike}.values())
 
-    def _first(self, things: Iterable[Any], text: Any) -> Any:
-        for each in things:
-            if self._or_why_not(each) == text:
-                self.used = True
-                return each
-        return None
 
-    def _or_why_not(self, thing: Any) -> Any:
-        try:
-            return self._written(thing)
-        except InvalidInput as error:
-            return f"unknown ({error})"
+def changed(document: Any, now: Any) -> InvalidInput:
+    """What to say if what is offered computes something else than JSON values say; ``now`` are those of the offered."""
+    before, after = (" and ".join(sorted(set(_texts(one)) - set(_texts(other))))
+                     for one, other in ((document, now), (now, document)))
+    return InvalidInput(f"what is offered is not what it was: it is {after} now, not {before}")
+
+
+def _texts(document: Any) -> Iterator[str]:
+    """What of JSON values names something of the user's."""
+    if isinstance(document, (list, dict)):
+        for each in document.values() if isinstance(document, dict) else document:
+            yield from _texts(each)
+    elif isinstance(document, str) and (found := USERS.search(document)) is not None:
+        yield found[1]
 
 
 @contextlib.contextmanager
@@ -75,7 +75,8 @@ def also_in(modules: Iterable[str]) -> Generator[None, None, None]:
     """Look for users' functions in the modules of these names too, here and in processes that are started meanwhile.
 
     >>> with also_in(["math"]):
-    ...     Offered([], fingerprints.fingerprint).find(fingerprints.fingerprint(__import__("math").sqrt))
+    ...     [choice] = Offered([]).choices("math.sqrt@0123456789abcdef")
+    >>> choice["math.sqrt@0123456789abcdef"]
     <built-in function sqrt>
     """
     before, added = os.environ.get(VARIABLE), list(modules)
@@ -121,8 +122,7 @@ def _spread(given: Iterable[Any]) -> Iterator[Any]:
 
 def _name(thing: Any) -> str:
     """What stands before the mark where a thing is written; nothing for one that a user vouches for."""
-    if isinstance(thing, fingerprints.Named):
+    if isinstance(thing, Named):
         return ""
-    if isinstance(spec := getattr(thing, "spec", None), str):  # a loss, a law, ... of paritylab's kinds
-        return spec.rpartition(fingerprints.MARK)[0]
-    return fingerprints.name(thing)
+    own = getattr(thing, "sample", None) or getattr(thing, "function", None)
+    return title(own if own is not None and isinstance(getattr(thing, "spec", None), str) else thing)

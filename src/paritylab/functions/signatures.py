@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from paritylab.functions.fingerprints import Named
+from paritylab.functions.named import Named
 
 
 def asked(function: Callable[..., Any], after: int, names: Sequence[str], rest: bool = False) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from paritylab.errors import InvalidInput, require
+from paritylab.functions import sources
 from paritylab.places import places
 
 Computation = Callable[..., Mapping[str, Any]]
@@ -19,11 +20,13 @@ def computation(function: C) -> C:
     """Mark a function of a paper that takes long: ``lab.compute`` keeps its arrays, and any machine can do it.
 
     Its first argument is the seed; the others are given by keyword, as plain values (numbers, text, lists). It stands
-    at the top of a module of the paper, and is found there by its name.
+    at the top of a module of the paper, and is found there by its name. What is kept of it is used as long as the code
+    that it is made of stays the same (:mod:`paritylab.functions.sources`).
     """
     names = list(inspect.signature(function).parameters)
     require(names[:1] == ["seed"], f"{function.__qualname__}: the first argument of a computation is the seed")
     require("." not in function.__qualname__, f"{function.__qualname__}: a computation stands at the top of a module")
+    sources.remember(function.__module__)
     function.__dict__[_MARK] = True
     return function
 

@@ -31,7 +31,6 @@ import numpy as np
 
 from paritylab import engines
 from paritylab.errors import CellFailed, InvalidInput, in_a_line, require
-from paritylab.functions import fingerprints
 from paritylab.running import clusters, luggage
 from paritylab.running.interfaces import Trainer
 from paritylab.setups.setup import Setup
@@ -262,7 +261,6 @@ class _Blocks:
         self._usual = 0.7 * (seconds if self._usual is None else self._usual) + 0.3 * seconds
 
 
-@fingerprints.moment()
 def work(
     block: Sequence[tuple[bytes | str, int, np.ndarray]], engine: str, threads: int
 ) -> list[tuple[list[np.ndarray] | str, float]]:

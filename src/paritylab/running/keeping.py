@@ -18,7 +18,6 @@ from paritylab import engines
 from paritylab.aliases import Arrays
 from paritylab.engines.curves import SERIES, Curves, curves_each, stepping
 from paritylab.errors import InvalidInput
-from paritylab.functions import fingerprints
 from paritylab.progress import Bar
 from paritylab.running import crews
 from paritylab.running.tasks import ComputeTask, CurveTask, ParamsTask
@@ -76,7 +75,6 @@ def _groups(tasks: Sequence[KeptTask]) -> list[list[KeptTask]]:
     return list(groups.values())
 
 
-@fingerprints.moment()
 def _made(
     group: Sequence[tuple[Any, ...]], engine: str, threads: int | None, progress: bool | None
 ) -> list[tuple[str, Arrays]]:
@@ -102,7 +100,7 @@ def _made(
 
 
 def _portable(group: Sequence[KeptTask]) -> list[tuple[Any, ...]]:
-    return [("compute", task.function, task.arguments, task.seed) if isinstance(task, ComputeTask)
+    return [("compute", task.function, task.arguments, task.seed, task.code) if isinstance(task, ComputeTask)
             else ("curves", crews.portable(task.setup), task.seed, task.how) if isinstance(task, CurveTask)
             else ("params", crews.portable(task.setup), task.seed, task.runs) for task in group]
 

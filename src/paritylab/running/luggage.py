@@ -6,31 +6,36 @@ import functools
 import importlib
 import io
 import pickle
-import types
+import sys
 from typing import Any
 
 import jax
 
 from paritylab.errors import InvalidInput, in_a_line, require
-from paritylab.functions import homes
+from paritylab.setups import identity
 from paritylab.setups.setup import Setup
+
+JITTED: type = type(jax.jit(len))
 
 
 def packed(setup: Setup) -> bytes:
-    """A Setup as cloudpickle sends it, but with what is a library's by its name: it is there, and must be the same."""
+    """A Setup as cloudpickle sends it, with the functions that the user gave; what can be imported goes by its name."""
     import cloudpickle
 
     class Pickler(cloudpickle.Pickler):
         def reducer_override(self, obj: Any) -> Any:
-            if not isinstance(obj, (type, types.FunctionType, types.BuiltinFunctionType)) and homes.named(obj):
-                return _by_name, (obj.__module__, obj.__qualname__)
-            if isinstance(obj, (jax.custom_jvp, jax.custom_vjp)):  # which only have a way to be made anew
-                return object.__new__, (type(obj),), vars(obj)
+            if isinstance(obj, (jax.custom_jvp, jax.custom_vjp, JITTED)):
+                module, name = (str(getattr(obj, each, "")) for each in ("__module__", "__qualname__"))
+                if _found(module, name) is obj:
+                    return _by_name, (module, name)
+                if not isinstance(obj, JITTED):  # which have no way to be made anew
+                    return object.__new__, (type(obj),), vars(obj)
             return super().reducer_override(obj)
 
     buffer = io.BytesIO()
     try:
-        Pickler(buffer).dump((setup, setup.to_json()))
+        given = identity.mapped(setup, lambda place, it: identity.original(it))
+        Pickler(buffer).dump((given, setup.id))
     except Exception as error:
         raise InvalidInput(f"{' or '.join(setup.functions)} cannot be sent to workers: {in_a_line(error)}") from error
     return buffer.getvalue()
@@ -39,15 +44,28 @@ def packed(setup: Setup) -> bytes:
 def unpacked(data: bytes) -> Setup:
     """The Setup, if its functions compute with the same things here as where they came from."""
     try:
-        setup, text = pickle.loads(data)
+        setup, known = pickle.loads(data)
     except Exception as error:
         raise InvalidInput(f"a user's function cannot be had on a worker: {in_a_line(error)}") from error
-    here = setup.now()
-    require(here.to_json() == text,
-            f"{' or '.join(setup.functions)} computes with something else on a worker: it imports modules anew and"
-            " has its own versions of libraries; pass what was changed as an argument")
+    here: Setup = setup.now()
+    require(here.id == known,
+            f"{' or '.join(setup.functions)} computes something else on a worker: it imports modules anew and has its"
+            " own versions of libraries; pass what was changed as an argument")
     return here
+
+
+def by_value(title: str) -> bool:
+    """Whether a function goes to workers with its code: they cannot import it."""
+    return "<" in title or title.startswith("__main__.")
 
 
 def _by_name(module: str, name: str) -> Any:
     return functools.reduce(getattr, name.split("."), importlib.import_module(module))
+
+
+def _found(module: str, name: str) -> Any:
+    """What has this name here, if its module is one that workers can import too."""
+    held: Any = None if module == "__main__" else sys.modules.get(module)
+    for part in name.split("."):
+        held = getattr(held, part, None)
+    return held

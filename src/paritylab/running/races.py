@@ -22,7 +22,6 @@ import numpy as np
 from paritylab import statistics
 from paritylab.aliases import Interval
 from paritylab.errors import require
-from paritylab.functions import fingerprints
 from paritylab.running import crews
 from paritylab.running.interfaces import RecordStore, check_store
 from paritylab.running.sweeps import Result, run_numbers, sweep
@@ -151,7 +150,6 @@ class Race:
         }
 
 
-@fingerprints.moment()
 def race(
     setups: Sequence[Setup],
     q: float = 10,
@@ -289,7 +287,7 @@ def _limit(setup: Setup, steps: int) -> int:
 
 def _stage(setup: Setup, steps: int) -> Setup:
     """The Setup with its step limit there."""
-    return replace(setup, protocol=replace(setup.protocol, max_steps=_limit(setup, steps)))
+    return setup.derived(protocol=replace(setup.protocol, max_steps=_limit(setup, steps)))
 
 
 def _stage_ends(setup: Setup) -> list[int]:

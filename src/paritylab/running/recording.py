@@ -15,14 +15,12 @@ from paritylab.engines import curves as engine_curves
 from paritylab.engines.curves import Curves, Options, ToldOptions, how_many
 from paritylab.engines.jax_engine import JaxEngine
 from paritylab.engines.recorder import Recording
-from paritylab.functions import fingerprints
 from paritylab.progress import Bar
 from paritylab.running import crews
 from paritylab.setups.setup import Setup
 
 
 @functools.wraps(engine_curves.curves)
-@fingerprints.moment()
 def curves(
     setup: Setup,
     steps: int | Sequence[int],

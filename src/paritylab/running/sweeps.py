@@ -12,8 +12,7 @@ import numpy as np
 
 from paritylab import engines
 from paritylab.callbacks import Callback, Heard, heard
-from paritylab.errors import CellFailed, InvalidInput, require, whole
-from paritylab.functions import fingerprints
+from paritylab.errors import CellFailed, require, whole
 from paritylab.memory import Part, require_room
 from paritylab.progress import Bar
 from paritylab.running import crews
@@ -21,6 +20,7 @@ from paritylab.running.cost import estimate
 from paritylab.running.interfaces import RecordStore, Trainer, check_store
 from paritylab.running.result import Result as Result
 from paritylab.running.results import Results
+from paritylab.setups import identity
 from paritylab.setups.problems import AnyProblem
 from paritylab.setups.setup import Learner, Protocol, Setup
 from paritylab.storage.kept import NETWORKS
@@ -60,7 +60,6 @@ class _Collector:
         return setup.id, setup.to_json(), self.label, self.job.seed, Records.concatenate(self.pending)
 
 
-@fingerprints.moment()
 def sweep(
     setups: Sequence[Setup],
     runs: int | range = 1000,
@@ -94,13 +93,14 @@ def sweep(
     seed = whole("seed", seed)
     require(0 <= seed < 2**32, f"seed must be in 0..2^32-1, not {seed}")
     check_store(store)
-    setups = [setup.now() for setup in setups]
+    traced = identity.traced(setups)
+    setups = [setup for setup, _ in traced]
     kept, trainer = _keeping(keep, store), crews.trainer()
     if keep is not None:
         require(trainer is engines, "keep='weights' is for networks that are trained here, not by a crew")
         kept.expect(setups, len(numbers))
         trainer = Keeper(kept)
-    chosen = trainer.choices(setups, engine)
+    chosen = _choices(trainer, traced, engine)
     labels = [label for _, label in chosen]
     known = [Records.empty()] * len(setups)
     if store is not None and setups:
@@ -112,7 +112,7 @@ def sweep(
             known = [found.get((setup.id, label, seed), have)
                      for setup, label, have in zip(setups, labels, known, strict=True)]
     missing = [numbers[:0] if len(have) == len(numbers) else np.setdiff1d(numbers, have.run) for have in known]
-    failures = _failures(setups, missing)
+    failures = _failures(traced, missing)
     if len(setups) == 1 and failures[0]:
         raise CellFailed(failures[0])
     missing = [left[:0] if failure else left for left, failure in zip(missing, failures, strict=True)]
@@ -206,26 +206,24 @@ def _keeping(keep: str | None, store: RecordStore | None) -> KeptNetworks:
     return KeptNetworks(None if store is None or store.root is None else store.root / NETWORKS)
 
 
-def _failures(setups: Sequence[Setup], missing: Sequence[np.ndarray]) -> list[str | None]:
-    """What is wrong with each Setup that has runs to do; those with one program are right or wrong together."""
-    tried = {setup.program: setup for setup, left in zip(setups, missing, strict=True) if len(left)}
-    wrong = dict(zip(tried, crews.in_parts(_failures_of, list(tried.values())), strict=True))
-    return [wrong[setup.program] if len(left) else None for setup, left in zip(setups, missing, strict=True)]
+def _choices(
+    trainer: Trainer, traced: Sequence[tuple[Setup, str | None]], engine: str
+) -> list[tuple[str, str]]:
+    """The engine of each Setup and the name of its Records; what fails need not be sent anywhere."""
+    chosen = iter(trainer.choices([setup for setup, failure in traced if failure is None], engine))
+    return [next(chosen) if failure is None else engines.choices([setup], engine)[0] for setup, failure in traced]
 
 
-def _failures_of(setups: Sequence[Setup]) -> list[str | None]:
-    return [_failure(setup) for setup in setups]
+def _failures(traced: Sequence[tuple[Setup, str | None]], missing: Sequence[np.ndarray]) -> list[str | None]:
+    """What is wrong with the functions of each Setup that has runs to do; all others are tried, or refused."""
+    tried = {setup.program: setup for (setup, _), left in zip(traced, missing, strict=True)
+             if len(left) and not setup.functions}
+    crews.in_parts(_checked, list(tried.values()))
+    return [failure if len(left) else None for (_, failure), left in zip(traced, missing, strict=True)]
 
 
-def _failure(setup: Setup) -> str | None:
-    """What is wrong with a user's function, in one line; a Setup that has none is right or refused."""
-    try:
-        setup.check()
-    except InvalidInput as error:
-        if not setup.functions:
-            raise
-        return str(error)
-    return None
+def _checked(setups: Sequence[Setup]) -> list[None]:
+    return [setup.check() for setup in setups]
 
 
 def _told(job: engines.Job, engine: str, runs: range) -> dict[str, Any]:

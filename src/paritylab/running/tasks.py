@@ -16,6 +16,7 @@ import numpy as np
 
 from paritylab import __version__, engines
 from paritylab.errors import InvalidInput, require
+from paritylab.functions import sources
 from paritylab.running import computations
 from paritylab.running.cost import step_flops, step_seconds
 from paritylab.setups.setup import Setup
@@ -109,20 +110,33 @@ class ParamsTask:
 
 @dataclass(frozen=True)
 class ComputeTask:
-    """A computation of a paper: its function by name, and its arguments as JSON text."""
+    """A computation of a paper: its function by name, its arguments as JSON text, and the digest of its code."""
 
     function: str
     arguments: str
     seed: int
+    code: str
+
+    @classmethod
+    def of(cls, function: computations.Computation, arguments: Mapping[str, Any], seed: int) -> ComputeTask:
+        """The task of calling a function as it is here."""
+        text = json.dumps(dict(arguments), sort_keys=True, allow_nan=False)
+        return cls(computations.name_of(function), text, seed, sources.digest(function.__module__))
 
     @property
     def name(self) -> str:
         kept = self.function.partition(":")[2].replace("_", "-")
-        return kept_name(f"computed-{kept}", {"function": self.function, "arguments": self.arguments}, self.seed)
+        about = {"function": self.function, "arguments": self.arguments, "code": self.code}
+        return kept_name(f"computed-{kept}", about, self.seed)
 
     def do(self) -> dict[str, np.ndarray]:
         """Its arrays."""
-        made = computations.named(self.function)(self.seed, **json.loads(self.arguments))
+        function, module = computations.named(self.function), self.function.partition(":")[0]
+        require(sources.digest(module) == self.code,
+                f"{self.function} is made of other code here than where it was asked for: of its own modules, of"
+                " paritylab, or of the versions of Python and libraries")
+        with sources.unchanged(module):
+            made = function(self.seed, **json.loads(self.arguments))
         return {name: np.asarray(value) for name, value in made.items()}
 
 
@@ -177,7 +191,7 @@ def from_text(text: str) -> list[AnyTask]:
 
 def _task(row: dict[str, Any]) -> AnyTask:
     if "function" in row:
-        return ComputeTask(str(row["function"]), str(row["arguments"]), int(row["seed"]))
+        return ComputeTask(str(row["function"]), str(row["arguments"]), int(row["seed"]), str(row.get("code", "")))
     setup, seed = Setup.from_json(row["setup"]), int(row["seed"])
     if "params" in row:
         return ParamsTask(setup, seed, int(row["params"]))

@@ -1,87 +1,92 @@
-"""A Setup is tried on shapes alone before anything is computed: what a user's function does wrong is one line."""
+"""A Setup is tried on shapes alone before anything is computed: what a user's function does wrong is one line.
+
+All of the user's functions are called as training and its checks will call them. That is also how they are traced.
+"""
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 from collections.abc import Callable
-from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from paritylab.errors import InvalidInput, in_a_line, require
-from paritylab.functions import fingerprints
-from paritylab.functions.fingerprints import Named
+from paritylab.functions.named import title
 from paritylab.setups import networks
-from paritylab.setups.inits import Init
-from paritylab.setups.networks.activations import Activation
-from paritylab.setups.problems.targets import Target
+from paritylab.setups.objective import Batch, Objective
 
 Function = Callable[..., Any]
 Shape = tuple[int, ...]
+Wrong = tuple[str, str]
+"""What a function should have returned and what it did, in words; empty if it is right."""
 
+FIRST, BLOCK = 16, 128
+"""How many inputs networks are judged on at a time: at first, and from then on."""
 MOST_WEIGHTS = 2**40
 """Beyond, JAX cannot even number the random words of many starts."""
 
 
-def check(setup: Any) -> None:
+def rehearse(setup: Any) -> None:
     """Try every part of a Setup; InvalidInput names the function that fails or returns what cannot be trained."""
     problem, learner = setup.problem, setup.learner
-    optimiser = learner.optimiser
-    network, law, loss, schedule = learner.network, learner.init, learner.loss, optimiser.schedule
-    if setup.functions:
-        problem, law = _watched_problem(problem), _watched_init(law)
-        loss = _users("loss", loss, lambda f, *rest: _floats(jnp.shape(f), jnp.shape(f)[:1]))
-        schedule = _users("schedule", schedule, lambda step: _reals(()))
-    shape = (learner.batch, problem.n)
-    key = jax.random.key(0)
-    drawn = _tried("the inputs", lambda: problem.draw(key, learner.batch))
-    x = _tried("the inputs", lambda: problem.signs(jnp.zeros(drawn.shape, drawn.dtype), problem.mask))
-    y = _tried("the target", lambda: problem.labels(jnp.zeros(drawn.shape, drawn.dtype), problem.mask))
-    random = {"key": key} if networks.takes_key(network) else {}
-    network = _watched_network(network, y.shape) if setup.functions else network
-    where = f"network {type(learner.network).__name__} on inputs of shape {shape}"
-    params = _tried(where, lambda: network.init(key, problem.n, law))
+    network, optimiser, batch = learner.network, learner.optimiser, learner.batch
+    key, step = jax.eval_shape(jax.random.key, 0), jax.ShapeDtypeStruct((), "int32")
+    sizes = [batch] if problem.sample is None else [batch, problem.sample]
+    trained = [_examples(problem, lambda key, size=size: problem.draw(key, size), key) for size in sizes]
+    judged = [_examples(problem, lambda key, size=size: problem.draw_block(key, 0, size), key)
+              for size in ((FIRST, BLOCK) if problem.packed else (BLOCK,))]
+    x, y = trained[0]
+    named = title(getattr(network, "forward", network)) if networks.is_own(network) else type(network).__name__
+    where = f"network {named} on inputs of shape {x.shape}"
+    params = _tried(where, lambda key: network.init(key, problem.n, learner.init), key)
     weights = sum(leaf.size for leaf in jax.tree.leaves(params))
     require(weights <= MOST_WEIGHTS, f"{where} has more than 2^40 weights")
-    f, wanted = _tried(where, network.apply, params, x), _floats(y.shape)
     as_target = " as the target does," * (len(y.shape) > 1)
-    require(_is(f, wanted), f"{where} must return {wanted[2]},{as_target} not {_said(f)}")
-    losses = _tried("the loss", loss, f, f, params, x)
-    require(getattr(getattr(problem, "target", None), "counted", None) is None or losses.shape == f.shape,
-            f"shares that count (counted=) need a loss of each output, of shape {f.shape}, not {losses.shape}")
-    _tried("the schedule", schedule, jax.ShapeDtypeStruct((), "int32"))
-    rates = optimiser.layer_rates(params)
-    if not setup.functions:
-        return
+    random = [key] if networks.takes_key(network) else []
+    for (inputs, labels), keys in [(trained[0], random), *((each, []) for each in [trained[0], *judged])]:
+        f = _tried(where, lambda p, x, *keys: network.apply(p, x, **dict(zip(["key"], keys, strict=False))),
+                   params, inputs, *keys)
+        wanted, said = _unless(f, FLOATS, labels.shape)
+        require(not wanted, f"{where} must return {wanted},{as_target} not {said}")
+        losses = _tried("the loss", learner.loss, f, labels, params, inputs)
+        require(getattr(getattr(problem, "target", None), "counted", None) is None or losses.shape == f.shape,
+                f"shares that count (counted=) need a loss of each output, of shape {f.shape}, not {losses.shape}")
+    _tried("the schedule", optimiser.schedule, step)
+    rates = _tried("the rates", optimiser.layer_rates, params)
+    if setup.functions:
+        told = Batch(x, y, step, *random)
+        _rehearse_update(setup, told, params, jax.tree.map(lambda _: jax.ShapeDtypeStruct((), jnp.float32), rates))
 
-    def value(params: Any, x: Any, y: Any) -> Any:
-        return jnp.mean(loss(network.apply(params, x, **random), y, params, x))
 
-    gradient = _tried("the gradient", jax.grad(value), params, x, f)
-    rule = getattr(optimiser, "transformation", None)
-    name = f"optimiser {fingerprints.name(optimiser if rule is None else rule.update)}"
+def _rehearse_update(setup: Any, batch: Batch, params: Any, lr: Any) -> None:
+    """The same for the gradient and where it leads."""
+    loss, optimiser = Objective(setup), setup.learner.optimiser
+    value, gradient = _tried("the gradient", lambda batch, p: jax.value_and_grad(loss.at(batch))(p), batch, params)
+    rule = getattr(optimiser, "rule", getattr(optimiser, "transformation", optimiser))
+    name = f"optimiser {title(rule)}"
+    state = _tried(name, optimiser.start, params)
 
-    def move(g: Any, p: Any, x: Any, y: Any) -> Any:
-        told = {"value": value(p, x, y), "grad": g, "value_fn": lambda p: value(p, x, y)}
-        return optimiser.move(g, optimiser.start(p), p, rates, 0, **{name: told[name] for name in optimiser.sees})[0]
+    def move(g: Any, state: Any, p: Any, lr: Any, value: Any, batch: Batch) -> Any:
+        told = {"value": value, "grad": g, "value_fn": loss.at(batch)}
+        return optimiser.move(g, state, p, lr, batch.step, **{name: told[name] for name in optimiser.sees})[0]
 
-    moved = _tried(name, move, gradient, params, x, f)
+    moved = _tried(name, move, gradient, state, params, lr, value, batch)
     shapes = jax.tree.map(jnp.shape, (moved, params))
     require(shapes[0] == shapes[1], f"{name} must return updates of the params' shapes {shapes[1]}, not {shapes[0]}")
 
 
+def _examples(problem: Any, draw: Function, key: Any) -> tuple[Any, Any]:
+    """The shapes of drawn inputs as a network sees them, and of their labels."""
+    drawn = _tried("the inputs", draw, key)
+    x = _tried("the inputs", lambda drawn: problem.signs(drawn, problem.mask), drawn)
+    return x, _tried("the target", lambda drawn: problem.labels(drawn, problem.mask), drawn)
+
+
 def _tried(what: str, function: Function, *arguments: Any) -> Any:
     """The shapes that a function returns; whatever it raises becomes one line."""
-    return _called(what, jax.eval_shape, function, *arguments)
-
-
-def _called(what: str, function: Function, *arguments: Any) -> Any:
     try:
-        return function(*arguments)
+        return jax.eval_shape(function, *arguments)
     except InvalidInput as error:
         raise InvalidInput(str(error)) from error.__cause__  # without what JAX has added to it
     except Exception as error:
@@ -90,111 +95,60 @@ def _called(what: str, function: Function, *arguments: Any) -> Any:
 
 # --- what a function must return ----------------------------------------------------------------------------------
 
-Demand = tuple[tuple[Shape, ...], tuple[Any, ...], str]
-"""The shapes and the kinds of numbers that are allowed, and both in words."""
+FLOATS, REALS = (jnp.floating,), (jnp.floating, jnp.integer)
+NUMBERS = {FLOATS: "floating-point numbers", REALS: "real numbers"}
 
 
-def _floats(*shapes: Shape) -> Demand:
-    return shapes, (jnp.floating,), f"floating-point numbers of shape {_or(shapes)}"
+def _unless(value: Any, kinds: tuple[Any, ...], *shapes: Shape) -> Wrong:
+    """What a function should have returned, and what it did; nothing if its numbers are of these kinds and a shape."""
+    numbers = isinstance(value, (bool, int, float, complex)) or (hasattr(value, "dtype") and hasattr(value, "shape"))
+    if numbers and jnp.shape(value) in shapes and any(jnp.issubdtype(jnp.result_type(value), kind) for kind in kinds):
+        return "", ""
+    return f"{NUMBERS[kinds]} of shape {' or '.join(dict.fromkeys(map(str, shapes)))}", said(value)
 
 
-def _reals(*shapes: Shape) -> Demand:
-    return shapes, (jnp.floating, jnp.integer), f"real numbers of shape {_or(shapes)}"
-
-
-def _or(shapes: tuple[Shape, ...]) -> str:
-    return " or ".join(dict.fromkeys(map(str, shapes)))
-
-
-def _is(value: Any, demand: Demand) -> bool:
-    shapes, kinds, _ = demand
-    if not (isinstance(value, (bool, int, float, complex)) or (hasattr(value, "dtype") and hasattr(value, "shape"))):
-        return False
-    return jnp.shape(value) in shapes and any(jnp.issubdtype(jnp.result_type(value), kind) for kind in kinds)
-
-
-def _said(value: Any) -> str:
+def said(value: Any) -> str:
     """A value in a few words: ``int32 of shape (8,)``, ``None``, ``a list``."""
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return f"{value.dtype} of shape {tuple(value.shape)}"
     return "None" if value is None else f"a {type(value).__name__}"
 
 
-# --- functions that say who they are --------------------------------------------------------------------------------
+def _labels(returned: Any, x: Any) -> Wrong:
+    """A label for each input, or as many for each."""
+    count, outputs = jnp.shape(x)[0], jnp.shape(returned)[1:2] if hasattr(returned, "shape") else ()
+    if outputs != (0,) and not _unless(returned, REALS, (count,), (count, *outputs))[0]:
+        return "", ""
+    return f"real numbers of shape ({count},) or ({count}, outputs)", said(returned)
 
 
-def _watched(name: str, function: Function, demand: Callable[..., Demand]) -> Function:
-    """A function whose errors name it, and that returns what ``demand`` says of its arguments."""
-
-    @functools.wraps(function)  # it asks for the same
-    def watched(*arguments: Any, **more: Any) -> Any:
-        returned, wanted = _called(name, functools.partial(function, **more), *arguments), demand(*arguments)
-        require(_is(returned, wanted), f"{name} must return {wanted[2]}, not {_said(returned)}")
-        return returned
-
-    return watched
+def _params(returned: Any, *arguments: Any) -> Wrong:
+    """Floating-point arrays in a pytree."""
+    leaves = jax.tree.leaves(returned)
+    if not leaves:
+        return "params, arrays in a pytree", said(returned)
+    wrong = [leaf for leaf in leaves if not hasattr(leaf, "shape") or _unless(leaf, FLOATS, jnp.shape(leaf))[0]]
+    return ("floating-point arrays as params", said(wrong[0])) if wrong else ("", "")
 
 
-def _users(place: str, part: Any, demand: Callable[..., Demand]) -> Any:
-    """An activation, loss or schedule: watched if it is the user's own."""
-    if "@" not in part.spec:
-        return part
-    return replace(part, function=_watched(f"{place} {fingerprints.name(part.function)}", part.function, demand))
+def _outputs(returned: Any, params: Any, x: Any, *key: Any) -> Wrong:
+    """Floating-point numbers; how many is seen where the target is known."""
+    return _unless(returned, FLOATS, jnp.shape(returned) if hasattr(returned, "shape") else jnp.shape(x)[:1])
 
 
-def _watched_problem(problem: Any) -> Any:
-    """One whose functions of the user's own are watched."""
-    if problem.sampler is not None:
-        name = f"inputs {fingerprints.name(problem.sampler)}"
-        problem = problem.with_sampler(_watched(name, problem.sampler, lambda key, count, n: _reals((count, n))))
-    target = getattr(problem, "target", None)
-    if target is not None and not isinstance(target, Target):
-        problem = replace(problem, target=_watched_target(target))
-    return problem
-
-
-def _watched_target(target: Function) -> Function:
-    """One that returns a label for each input, or as many for each."""
-    name = f"target {fingerprints.name(target)}"
-
-    def watched(x: Any) -> Any:
-        returned, count = _called(name, target, x), jnp.shape(x)[0]
-        outputs = jnp.shape(returned)[1:2] if hasattr(returned, "shape") else ()
-        allowed = _is(returned, _reals((count,), (count, *outputs))) and outputs != (0,)
-        require(allowed, f"{name} must return real numbers of shape ({count},) or ({count}, outputs),"
-                         f" not {_said(returned)}")
-        return returned
-
-    return watched
-
-
-def _watched_init(law: Init) -> Init:
-    if "@" not in law.spec:
-        return law
-    sample = _watched(f"init {fingerprints.name(law.sample)}", law.sample, lambda key, shape: _reals(tuple(shape)))
-    scale = _watched(f"scale {fingerprints.name(law.scale)}", law.scale, lambda fan_in, fan_out: _reals(()))
-    return replace(law, sample=sample, scale=scale)
-
-
-def _watched_network(network: Any, outputs: Shape) -> Any:
-    """A network of the user's own, or one of ours with an activation of theirs; it must have outputs of this shape."""
-    if type(network).__module__.startswith("paritylab.") and not isinstance(network, (networks.Network, Named)):
-        parts = {field.name: getattr(network, field.name) for field in dataclasses.fields(network)}
-        activations = {name: part for name, part in parts.items() if isinstance(part, Activation)}
-        same = lambda z: _floats(jnp.shape(z))  # noqa: E731
-        return replace(network, **{name: _users("activation", part, same) for name, part in activations.items()})
-    own = isinstance(network, networks.Network)
-    functions = (network.make, network.forward) if own else (network.init, network.apply)
-    make, forward = (fingerprints.name(function) for function in functions)
-
-    def init(key: Any, n: int, law: Init) -> Any:
-        params = _called(f"network {make}", network.init, key, n, law)
-        leaves = jax.tree.leaves(params)
-        require(len(leaves) > 0, f"network {make} must return params, arrays in a pytree, not {_said(params)}")
-        for leaf in leaves:
-            floats = hasattr(leaf, "shape") and _is(leaf, _floats(leaf.shape))
-            require(floats, f"network {make} must return floating-point arrays as params, not {_said(leaf)}")
-        return params
-
-    name = f"network {forward}, given params by {make},"
-    return SimpleNamespace(init=init, apply=_watched(name, network.apply, lambda params, x: _floats(outputs)))
+DEMANDS: dict[str, Callable[..., Wrong]] = {
+    "inputs": lambda returned, key, count, n: _unless(returned, REALS, (count, n)),
+    "target": _labels,
+    "init": lambda returned, key, shape: _unless(returned, REALS, tuple(shape)),
+    "scale": lambda returned, *fans: _unless(returned, REALS, ()),
+    "loss": lambda returned, f, *rest: _unless(returned, FLOATS, jnp.shape(f), jnp.shape(f)[:1]),
+    "schedule": lambda returned, step: _unless(returned, REALS, ()),
+    "activation": lambda returned, z: _unless(returned, FLOATS, jnp.shape(z)),
+    "make": _params,
+    "forward": _outputs,
+    "network.init": _params,
+    "network.apply": _outputs,
+}
+"""What each of a user's functions must return, by its place in a Setup."""
+WORDS = {"make": "network", "forward": "network", "transformation": "optimiser"}
+"""What errors call a place, where it is not by its name."""

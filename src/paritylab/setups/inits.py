@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import jax
+import numpy as np
 
-from paritylab.errors import InvalidInput, real, require, whole
-from paritylab.functions.fingerprints import fingerprint
+from paritylab.errors import InvalidInput, in_a_line, real, require, whole
+from paritylab.functions.named import MARK, title, written
+from paritylab.functions.traced import Traced, combined
 from paritylab.setups import specs
-from paritylab.setups.genuine import genuine, known
+from paritylab.setups.genuine import accepted, builtin
 from paritylab.setups.weights import LAWS as LAWS
 from paritylab.setups.weights import Characteristic as Characteristic
 from paritylab.setups.weights import FromWords as FromWords
@@ -35,6 +38,7 @@ from paritylab.setups.weights import torch as torch
 from paritylab.setups.weights import truncated as truncated
 from paritylab.setups.weights import uniform as uniform
 from paritylab.setups.weights import uniform_perturbed as uniform_perturbed
+from paritylab.setups.weights import unscaled as unscaled
 from paritylab.setups.weights import xavier as xavier
 from paritylab.setups.weights import xavier_sign as xavier_sign
 
@@ -48,7 +52,7 @@ def mirrored(law: str | Init | Sampler) -> Init:
     """The given law, with the last hidden layer's units in pairs of opposite output sign: the network starts at 0."""
     base = init(law)
     require(base.fixed is None, f"write a fixed and mirrored law as 'fixed:{base.fixed} mirrored ...', in this order")
-    return replace(base, spec=f"mirrored {base.spec}", mirrored=True)
+    return _worded(base, "mirrored", mirrored=True)
 
 
 def released(law: str | Init) -> Init:
@@ -63,7 +67,7 @@ def released(law: str | Init) -> Init:
     base = _unprefixed(init(law), "unbiased", "raised:", "logits")
     points = base.spec.count(",") + 1 if base.spec.startswith("discrete:") else RELEASED_POINTS.get(base.spec)
     factor = math.sqrt(1 - 1 / points) if points else 1.0
-    return replace(base, spec=f"released {base.spec}", scale=lambda a, b: factor * base.scale(a, b))
+    return _worded(base, "released", scale=lambda a, b: factor * base.scale(a, b))
 
 
 def unbiased(law: str | Init | Sampler) -> Init:
@@ -74,7 +78,7 @@ def unbiased(law: str | Init | Sampler) -> Init:
     """
     base = _unprefixed(init(law), "fixed:", "mirrored", "unbiased")
     output = None if base.output is None else replace(base.output, biased=False)
-    return replace(base, spec=f"unbiased {base.spec}", biased=False, output=output)
+    return _worded(base, "unbiased", biased=False, output=output)
 
 
 def raised(law: str | Init | Sampler, by: float) -> Init:
@@ -88,7 +92,7 @@ def raised(law: str | Init | Sampler, by: float) -> Init:
     base = _unprefixed(init(law), "fixed:", "mirrored", "unbiased", "raised:")
     by = real("what output biases are raised by", by)
     require(by != 0, "output biases raised by 0 are those of the law itself")
-    return replace(base, spec=f"{specs.render('raised', (by,))} {base.spec}", raised=by)
+    return _worded(base, specs.render("raised", (by,)), raised=by)
 
 
 def logits(law: str | Init | Sampler) -> Init:
@@ -109,7 +113,7 @@ def logits(law: str | Init | Sampler) -> Init:
         return one.sample(second, shape) - one.sample(first, shape)
 
     output = replace(one, sample=difference, characteristic=None, scale=lambda a, b: one.scale(a, 2 * b), output=None)
-    return replace(base, spec=f"logits {base.spec}", output=output, logits=True)
+    return _worded(base, "logits", output=output, logits=True)
 
 
 def _unprefixed(base: Init, *later: str) -> Init:
@@ -131,13 +135,72 @@ def fixed(law: str | Init | Sampler, number: int) -> Init:
     require(base.fixed is None, "a fixed start has one number, not two")
     number = whole("the number of a fixed start", number)
     require(0 <= number < 2**32, f"the number of a fixed start must be at least 0 and below 2^32, not {number}")
-    return replace(base, spec=f"fixed:{number} {base.spec}", fixed=number)
+    return _worded(base, f"fixed:{number}", fixed=number)
 
 
 def custom(sample: Sampler, characteristic: Characteristic | None = None, scale: Scale | None = None) -> Init:
-    """A law of the user's own: ``sample(key, shape)``, and optionally its characteristic function and layer scale."""
-    own = sample if scale is None else (sample, scale)
-    return Init(fingerprint(own, sample), sample, characteristic, scale or fan_in_scale(1.0), own=own)
+    """A law of your own: ``sample(key, shape)`` draws the weights and biases of a layer, which are used as returned.
+
+    ``scale(fan_in, fan_out)`` multiplies them, if given. ``characteristic(t)`` is the characteristic function of one
+    weight, for alignments.
+    """
+    return own(Init("", sample, characteristic, scale or unscaled))
+
+
+def own(given: Init) -> Init:
+    """A law of the user's own with the spec that follows from all its fields."""
+    return replace(given, spec=" ".join([*_words(given), _name(given)]))
+
+
+def _worded(base: Init, word: str, **changes: Any) -> Init:
+    """The same law, with a word before it and what the word stands for."""
+    made = replace(base, spec=f"{word} {base.spec}", **changes)
+    return own(made) if base.is_own else builtin(made)
+
+
+def _words(given: Init) -> list[str]:
+    """The words for the plain fields of a law, in their order."""
+    words = [] if given.fixed is None else [f"fixed:{given.fixed}"]
+    words += ["mirrored"] * given.mirrored + ["unbiased"] * (not given.biased)
+    return words + ([specs.render("raised", (given.raised,))] if given.raised else []) + ["logits"] * given.logits
+
+
+def _name(given: Init) -> str:
+    """The law of the user's own without the words: ``my_module.sampler@0123456789abcdef``."""
+    functions = _functions(given)
+    about = [*_words(given.output)] if given.output is not None else []
+    if given.characteristic is not None:
+        about.append(_values(given.characteristic))
+    if functions == [given.sample] and not about:
+        return written(given.sample)
+    if not all(isinstance(each, Traced) for each in functions):
+        return f"{title(given.sample)}{MARK}"
+    return f"{title(given.sample)}{MARK}{combined([each.identity for each in functions] + about)}"
+
+
+def _functions(given: Init) -> list[Any]:
+    """What draws and scales the weights of all layers."""
+    output = [] if given.output is None else _functions(given.output)
+    return [given.sample, *([] if given.scale is unscaled else [given.scale]), *output]
+
+
+def with_functions(given: Init, wrap: Callable[[str, Any], Any]) -> Init:
+    """A law of the user's own with all its functions wrapped, ``wrap(place, function)``."""
+    return own(replace(
+        given,
+        sample=wrap("init", given.sample),
+        scale=unscaled if given.scale is unscaled else wrap("scale", given.scale),
+        output=None if given.output is None else with_functions(given.output, wrap),
+    ))
+
+
+def _values(characteristic: Characteristic) -> str:
+    """What tells characteristic functions apart, which nothing is trained with: their values, rounded."""
+    try:
+        values = np.asarray(characteristic(np.linspace(0.0, 30.0, 301)), complex)
+    except Exception as error:
+        raise InvalidInput(f"the characteristic function of an init failed: {in_a_line(error)}") from error
+    return hashlib.sha256(np.round(values, 6).tobytes()).hexdigest()
 
 
 PREFIXES: dict[str, Callable[[Any], Init]] = {
@@ -157,26 +220,30 @@ def init(given: str | Init | Sampler) -> Init:
     'discrete:-2,-1,1,2'
     """
     if isinstance(given, Init):
-        return genuine("init", given, _named)
+        require(type(given) is Init, f"a subclass of Init cannot be told from others: {type(given).__name__}; use"
+                                     " inits.custom(sample, scale=...)")
+        return accepted("init", given, lambda: own(given))
     if not isinstance(given, str):
         require(callable(given), f"an init must be a spec or a function, not {given!r}")
         return custom(given)
-    return known(_named(given))
+    return builtin(_named(given))
 
 
-def rebuilt(spec: str, find: Callable[[str], Any]) -> Init:
-    """The init of a spec that has a user's sampler in it: ``fixed:3 mirrored my_module.sampler@0123456789ab``.
+def rebuilt(spec: str, choice: Mapping[str, Any]) -> Init:
+    """The init of a spec; ``choice`` has the user's samplers, or whole Inits, by how text has them.
 
-    ``find`` gives the sampler for its fingerprint, or the Init itself for the whole spec of one.
+    ``fixed:3 mirrored my_module.sampler@0123456789abcdef`` is a sampler with words before it.
     """
     word, _, law = spec.partition(" ")
+    if spec in choice or not law:
+        return init(choice.get(spec, spec))
     if word in PREFIXES:
-        return PREFIXES[word](rebuilt(law, find))
+        return PREFIXES[word](rebuilt(law, choice))
     if word.startswith("fixed:") and word[6:].isdecimal():
-        return fixed(rebuilt(law, find), int(word[6:]))
-    if law and word.startswith("raised:"):
-        return raised(rebuilt(law, find), _number(word))
-    return init(find(spec))
+        return fixed(rebuilt(law, choice), int(word[6:]))
+    if word.startswith("raised:"):
+        return raised(rebuilt(law, choice), _number(word))
+    return init(spec)
 
 
 def _number(word: str) -> float:

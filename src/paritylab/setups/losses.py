@@ -15,18 +15,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from paritylab.errors import positive, require
-from paritylab.functions.fingerprints import fingerprint
+from paritylab.functions.named import written
 from paritylab.functions.signatures import asked
 from paritylab.setups import specs
-from paritylab.setups.genuine import genuine, known
+from paritylab.setups.genuine import Specified, accepted, builtin
 
 Function = Callable[[Any, Any], Any]
 LossLike = Any
 """A spec, a Loss or a function of the user's own; a Loss once its owner is made."""
 
 
-@dataclass(frozen=True)
-class Loss:
+@dataclass(frozen=True, eq=False)
+class Loss(Specified):
     """A loss with the name it goes by in files; ``native`` is its kind and numbers in the ``lanes`` engine."""
 
     spec: str
@@ -42,13 +42,6 @@ class Loss:
         """One loss for each input: the mean over outputs where there are several."""
         losses = self(f, y, params, x)
         return losses if jnp.ndim(losses) < 2 else jnp.mean(losses, axis=1)
-
-    def functions(self) -> tuple[Any, ...]:
-        return (self.function, self.native)
-
-    def spec_now(self) -> str:
-        """The spec of a user's function as it is now."""
-        return fingerprint(self.function)
 
 
 def hinge(margin: float) -> Function:
@@ -103,12 +96,12 @@ def loss(given: str | Loss | Function) -> Loss:
     >>> [f"{loss('clipped-logistic:0.25')(f, 1.0):.3f}" for f in (-9.0, 0.0, 9.0)]  # log 4, log 2, log 4/3
     ['1.386', '0.693', '0.288']
     """
-    if isinstance(given, Loss):
-        return genuine("loss", given, _named)
+    if isinstance(given, Loss) and type(given) is Loss:
+        return accepted("loss", given, lambda: loss(given.function))
     if not isinstance(given, str):
         require(callable(given), f"a loss must be a spec or a function, not {given!r}")
-        return Loss(fingerprint(given), given)
-    return known(_named(given))
+        return Loss(written(given), given)
+    return builtin(_named(given))
 
 
 def _named(given: str) -> Loss:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import jax
@@ -317,3 +317,33 @@ class Optax(Optimiser):
     def direct(self, gradient: Tree, state: Tree, params: Tree, step: Any, **seen: Any) -> tuple[Tree, Tree]:
         updates, state = self.transformation.update(gradient, state, params, **seen)
         return jax.tree.map(jnp.negative, updates), state
+
+
+@dataclass(frozen=True)
+class OwnOptimiser(Optimiser):
+    """An optimiser of the user's own class as it was traced; rates and the like are still those of its fields."""
+
+    rule: Any = None
+
+    @classmethod
+    def of(cls, rule: Any) -> OwnOptimiser:
+        """One with the methods of a traced optimiser and its fields."""
+        return cls(rule=rule, **{each.name: getattr(rule, each.name) for each in fields(Optimiser)})
+
+    def start(self, params: Tree) -> Tree:
+        return self.rule.start(params)
+
+    @property
+    def sees(self) -> tuple[str, ...]:
+        return self.rule.sees
+
+    def layer_rates(self, params: Tree) -> Tree:
+        return self.rule.layer_rates(params)
+
+    def move(self, gradient: Tree, state: Tree, params: Tree, lr: Tree, step: Any, **seen: Any) -> tuple[Tree, Tree]:
+        return self.rule.move(gradient, state, params, lr, step, **seen)
+
+
+def is_builtin(optimiser: Optimiser) -> bool:
+    """Whether it is one of this module's, and no class of the user's own."""
+    return type(optimiser) in (SGD, Adam, RMSProp, SignSGD, Optax)

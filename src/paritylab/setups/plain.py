@@ -13,7 +13,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from paritylab.functions import fingerprints
 from paritylab.setups.inits import Init
 from paritylab.setups.losses import Loss
 from paritylab.setups.networks.activations import Activation
@@ -43,7 +42,7 @@ def text(value: Any, names: Mapping[type, str]) -> str | None:
         parts = [part for item in value if (part := text(item, names)) is not None]
         return f"[{','.join(parts)}]" if len(parts) == len(value) else None
     if kind in (Activation, Init, Loss, Schedule):
-        return None if fingerprints.MARK in value.spec else _quoted(value.spec)
+        return None if value.is_own else _quoted(value.spec)
     return _whole(value, names) if kind in names else None
 
 

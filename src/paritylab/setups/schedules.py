@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from paritylab.errors import positive, require, whole
-from paritylab.functions.fingerprints import fingerprint
+from paritylab.functions.named import written
 from paritylab.setups import specs
-from paritylab.setups.genuine import genuine, known
+from paritylab.setups.genuine import Specified, accepted, builtin
 
 Function = Callable[[Any], Any]
 ScheduleLike = Any
@@ -25,8 +25,8 @@ BLOCK = 2**16
 """Steps whose factors an engine is handed at a time: a run may have 2^31 steps, and be solved at the tenth."""
 
 
-@dataclass(frozen=True)
-class Schedule:
+@dataclass(frozen=True, eq=False)
+class Schedule(Specified):
     """The factor on the learning rate at step t, with the name it goes by in files."""
 
     spec: str
@@ -43,13 +43,6 @@ class Schedule:
         """
         steps = np.arange(number * BLOCK, (number + 1) * BLOCK)
         return np.asarray(jax.vmap(self.function)(steps), np.float32)
-
-    def functions(self) -> tuple[Any, ...]:
-        return (self.function, self.spec)
-
-    def spec_now(self) -> str:
-        """The spec of a user's function as it is now."""
-        return fingerprint(self.function)
 
     @property
     def constant(self) -> bool:
@@ -71,12 +64,12 @@ def schedule(given: str | Schedule | Function) -> Schedule:
     >>> [float(schedule("steps:10,0.5")(t)) for t in (9, 10)]
     [1.0, 0.5]
     """
-    if isinstance(given, Schedule):
-        return genuine("schedule", given, _named)
+    if isinstance(given, Schedule) and type(given) is Schedule:
+        return accepted("schedule", given, lambda: schedule(given.function))
     if not isinstance(given, str):
         require(callable(given), f"a schedule must be a spec or a function, not {given!r}")
-        return Schedule(fingerprint(given), given)
-    return known(_named(given))
+        return Schedule(written(given), given)
+    return builtin(_named(given))
 
 
 def _named(given: str) -> Schedule:

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
 import json
 import math
-import numbers
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from paritylab.errors import InvalidInput, flag, real, require, single, unknown, whole
-from paritylab.functions import fingerprints, reachable, tracing
-from paritylab.functions.finding import Offered
-from paritylab.setups import checks, networks, optimisers, plain, problems
+from paritylab.errors import InvalidInput, require, unknown, whole
+from paritylab.functions import named
+from paritylab.functions.finding import Offered, changed
+from paritylab.functions.traced import Traced, TracedObject
+from paritylab.setups import checks, identity, networks, optimisers, plain, problems
+from paritylab.setups.ids import id_of
 from paritylab.setups.inits import Init, InitLike, init, rebuilt
 from paritylab.setups.losses import Loss, LossLike, loss
 from paritylab.setups.networks.activations import Activation
 from paritylab.setups.problems import laws
+from paritylab.setups.protocol import Protocol as Protocol
 from paritylab.setups.schedules import Schedule
 from paritylab.setups.words import Shown
 
@@ -50,67 +51,12 @@ class Learner(Shown):
         object.__setattr__(self, "loss", loss(self.loss))
 
 
-@dataclass(frozen=True)
-class Protocol:
-    """How a run is judged.
-
-    Every ``eval_every`` steps, and at the last one, accuracy is measured on ``eval_size`` clean inputs of the run's
-    own: drawn once before training, or anew for each check if ``fresh``. A run is solved at the first check that
-    completes ``consecutive`` checks in a row with accuracy of at least ``threshold``. An output is right if it has its
-    label's sign (0 has none); with ``within``, if it is at most so far from its label, for targets that are numbers.
-    Where there are several tasks, each must reach the threshold on its own share of the inputs. With ``until_loss`` a
-    check asks something else: whether the loss on the finite training sample, with the labels it trains on, is below.
-    """
-
-    max_steps: int = 100_000
-    eval_every: int = 10
-    eval_size: int = 8192
-    threshold: float = 1.0
-    consecutive: int = 1
-    fresh: bool = False
-    within: float | None = field(default=None, metadata={"late": True})
-    until_loss: float | None = field(default=None, metadata={"late": True})
-
-    def __post_init__(self) -> None:
-        for name in ("max_steps", "eval_every", "eval_size", "consecutive"):
-            value = whole(name, getattr(self, name))
-            object.__setattr__(self, name, value)
-            require(value >= 1, f"{name} must be at least 1, not {value}")
-            require(value < 2**31, f"{name} must be below 2^31, not {value}")
-        require(self.eval_size <= 2**24, f"eval_size must be at most 2^24, not {self.eval_size}")
-        object.__setattr__(self, "threshold", real("threshold", self.threshold))
-        object.__setattr__(self, "fresh", flag("fresh", self.fresh))
-        if self.within is not None:
-            object.__setattr__(self, "within", single("within", self.within))
-            require(self.within >= 0, f"within must be at least 0, not {self.within:g}")
-        if self.until_loss is not None:
-            object.__setattr__(self, "until_loss", single("until_loss", self.until_loss))
-            require(self.threshold == 1, "until_loss takes the place of a threshold: give one of the two")
-        require(0 < self.threshold <= 1, f"threshold must be in (0, 1], not {self.threshold:g}")
-
-    @property
-    def allowed_errors(self) -> int:
-        """The most errors a check may show and still count."""
-        return self.allowed_of(self.eval_size)
-
-    def on_all(self, size: int) -> Protocol:
-        """The same where there are just so many inputs to evaluate on."""
-        require(self.eval_size in (size, Protocol.eval_size),
-                f"eval_size must be {size}, the number of inputs to evaluate on, or not given; not {self.eval_size}")
-        require(not self.fresh, "fresh=True draws inputs anew, and these are given")
-        return replace(self, eval_size=size)
-
-    def allowed_of(self, size: int) -> int:
-        """The same of a part of the inputs."""
-        return int((1 - self.threshold) * size + 1e-9)
-
-
 @dataclass(frozen=True, eq=False)
 class Setup(Shown):
     """One experiment: what is learned, by what, judged how. Its id is the hash of its canonical JSON.
 
-    A user's own functions are in it by their fingerprints, taken when the JSON, the id or the hash is first asked for;
-    whoever measures takes them again (:meth:`now`). Setups are equal if their JSON is.
+    Your own functions are in it by what they compute, as JAX traces it: as they are when the JSON or the id is asked
+    for, or when you measure, which keeps them as they are then (:meth:`now`). Setups are equal if their ids are.
 
     >>> setup = Setup(problems.Parity(n=30, k=3))
     >>> Setup.from_json(setup.to_json()) == setup
@@ -141,21 +87,40 @@ class Setup(Shown):
             require(self.protocol.eval_size <= most,
                     f"eval_size must be at most {most} with n={self.problem.n}, not {self.protocol.eval_size}")
 
-    @functools.cached_property
+    @property
     def id(self) -> str:
-        return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
+        """The digest of the canonical JSON; of functions it has what they compute, and not their names."""
+        return self._settled_id if self.is_settled else self.now().id
+
+    @functools.cached_property
+    def _settled_id(self) -> str:
+        return id_of(self.to_json())
 
     @functools.cached_property
     def functions(self) -> list[str]:
         """The names of the user's own functions in this Setup."""
-        return [] if self._plain is not None else sorted({fingerprints.name(each) for each in users(self)})
+        return [] if self._plain is not None else sorted({named.title(each) for each in identity.own(self)})
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether its functions have been traced for it; they stay as they were then."""
+        return "_settled" in vars(self) or not self.functions
+
+    def settled(self) -> Setup:
+        """This Setup, made of traced functions alone."""
+        object.__setattr__(self, "_settled", True)
+        return self
 
     def now(self) -> Setup:
-        """The same Setup with the fingerprints that its functions have now."""
-        if not self.functions:
-            return self
-        made = fingerprints.at_this_moment(self, lambda: replace(self))
-        return fingerprints.at_this_moment(made, lambda: made)
+        """The same Setup with its functions as they are now, traced; InvalidInput says which cannot be trained."""
+        (setup, failure), = identity.traced([self])
+        require(failure is None, failure or "")
+        return setup
+
+    def derived(self, **changes: Any) -> Setup:
+        """The same with other fields, none of them of the user's; functions stay as they were traced."""
+        made = replace(self, **changes)
+        return made.settled() if self.is_settled else made
 
     @functools.cached_property
     def program(self) -> Setup:
@@ -167,9 +132,10 @@ class Setup(Shown):
 
         def made() -> Setup:
             alike = replace(learner, optimiser=replace(learner.optimiser, lr=1.0, noise=noisy))
-            return Setup(self.problem.shared, alike, replace(self.protocol, max_steps=1))
+            protocol = replace(self.protocol, max_steps=1)
+            return self.derived(problem=self.problem.shared, learner=alike, protocol=protocol)
 
-        if self.functions:  # which are others at another time
+        if self.functions:
             return made()
         rest = _but(learner.optimiser, "lr", "noise"), noisy, _but(self.protocol, "max_steps")
         alike = self.problem, learner.network, learner.init, learner.loss, learner.batch, *rest
@@ -187,22 +153,27 @@ class Setup(Shown):
         network = self.learner.network
         if isinstance(network, (networks.MLP, networks.Neuron)):
             network = replace(network, activation="relu", **{"inputs": "signs"} if hasattr(network, "inputs") else {})
-        return Setup(problems.Parity(self.problem.n, 0), Learner(network, self.learner.init))
+        return self.derived(problem=problems.Parity(self.problem.n, 0), learner=Learner(network, self.learner.init),
+                            protocol=Protocol())
 
     def params(self, key: Any) -> Any:
         """Initial params from a run's INIT key."""
-        with tracing.apart(self):
-            return self.learner.network.init(key, self.problem.n, self.learner.init)
+        return self.learner.network.init(key, self.problem.n, self.learner.init)
 
     def check(self) -> None:
         """Try all shapes without computing anything; a user's mistake is named."""
-        setup = self.now()
-        with tracing.apart(setup):
-            checks.check(setup)
+        if self.functions:
+            self.now()  # which has tried them
+        else:
+            checks.rehearse(self)
 
     def to_json(self) -> str:
         """Canonical JSON: sorted keys, no spaces, whole numbers without a decimal point."""
-        return self._json
+        return self._json if self.is_settled else self.now()._json
+
+    def document(self) -> Any:
+        """The Setup as plain JSON values; functions that are not traced yet have their names alone."""
+        return {"conventions": CONVENTIONS, **encode(self)}
 
     @functools.cached_property
     def _plain(self) -> str | None:
@@ -213,22 +184,21 @@ class Setup(Shown):
     def _json(self) -> str:
         if plain_text := self._plain:
             return f'{{"conventions":{CONVENTIONS},{plain_text[1:]}'
-        whole = {"conventions": CONVENTIONS, **encode(self)}
-        return json.dumps(whole, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return canonical(self.document())
 
     def __hash__(self) -> int:
-        return hash(self._json)
+        return hash(self.id)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Setup) and self._json == other._json
+        return self is other or (isinstance(other, Setup) and self.id == other.id)
 
     @classmethod
     def from_json(cls, text: str, functions: Iterable[Any] = ()) -> Setup:
         """The Setup a JSON text describes.
 
-        A user's own function is in the text by its fingerprint alone. It is looked for among ``functions``: functions,
-        classes and objects, and modules, which stand for all that is in them. The one with that fingerprint is used;
-        one that has changed since is refused, and nothing that the text names is ever imported.
+        Of a user's own function the text has the name and a digest of what it computes. It is looked for by its name
+        among ``functions``: functions, classes and objects, and modules, which stand for all that is in them. One that
+        computes something else is refused, and nothing that the text names is ever imported.
 
         >>> def squared(f, y):
         ...     return (f - y) ** 2
@@ -242,12 +212,21 @@ class Setup(Shown):
             document = None
         if not isinstance(document, dict) or document.pop("conventions", None) != CONVENTIONS:
             raise InvalidInput(f"not a Setup of conventions {CONVENTIONS}: {text[:60]!r}")
-        offered = Offered(functions, encode)
-        setup = decode(document, offered)
-        require(isinstance(setup, cls), f"not a Setup: {text[:60]!r}")
-        require(not offered.used or encode(setup) == document,
-                f"what was rebuilt with {' and '.join(setup.functions)} is not the Setup of the text")
-        return setup
+        wanted = id_of(canonical({"conventions": CONVENTIONS, **document}))
+        failure = None
+        for choice in Offered(functions).choices(document):
+            try:
+                setup = decode(document, choice)
+                require(isinstance(setup, cls), f"not a Setup: {text[:60]!r}")
+                setup = setup.now()
+            except InvalidInput as error:
+                failure = error
+                continue
+            if not choice or setup.id == wanted:
+                return setup
+            failure = changed(document, setup.document())
+        assert failure is not None
+        raise failure
 
 
 _PROGRAMS: weakref.WeakValueDictionary[Any, Setup] = weakref.WeakValueDictionary()
@@ -295,70 +274,52 @@ CLASSES: dict[str, type] = {
     "optax": optimisers.Optax,
 }
 NAMES = {cls: name for name, cls in CLASSES.items()}
-PLAIN = frozenset((str, bool, int, float))
 
 
 def encode(value: Any) -> Any:
     """A Setup, or a part of one, as plain JSON values."""
-    if value is None or type(value) in (str, bool, int):
+    kind = type(value)
+    if value is None or kind in (str, bool, int):
         return value
-    if isinstance(value, (Activation, Init, Loss, Schedule)):
-        return value.spec if fingerprints.MARK not in value.spec else value.spec_now()
-    if _is_whole(value):
-        document = {"type": NAMES.get(type(value)) or _users_kind(value)}
-        for name, late in _fields(type(value)):
-            item = getattr(value, name)
-            if late is None or item != late[0]:
-                document[name] = encode(item)
-        return document
-    if isinstance(value, (tuple, list)):
+    if kind is float:
+        require(math.isfinite(value), f"a Setup has finite numbers, not {value}")
+        return int(value) if value.is_integer() else value
+    if kind in (tuple, list):
         return [encode(item) for item in value]
-    if isinstance(value, str):
-        return value
-    if (number := _number(value)) is not None:
-        return int(number) if float(number).is_integer() else number
-    return fingerprints.fingerprint(value)
+    if kind in (Activation, Init, Loss, Schedule):
+        return value.spec
+    if kind in NAMES:
+        return {"type": NAMES[kind], **_plain_fields(value, value, encode)}
+    if isinstance(value, optimisers.OwnOptimiser):
+        return {"type": value.rule.spec, **_plain_fields(value.rule.given, value, _shown)}
+    if isinstance(value, TracedObject) and dataclasses.is_dataclass(value.given):
+        return {"type": value.spec, **_plain_fields(value.given, value, _shown)}
+    require(not isinstance(value, (problems.AnyProblem, problems.Stage, problems.Target, laws.Law)),
+            f"{kind.__name__} is a class of your own: write what it does as a function, target= or inputs= of"
+            " pl.Problem")
+    require(isinstance(value, (Traced, TracedObject, named.Named, optimisers.Optimiser)) or callable(value)
+            or hasattr(value, "init"), f"a Setup cannot hold {value!r:.60}, a {kind.__name__}")
+    return named.written(value)
 
 
-def users(value: Any) -> Iterator[Any]:
-    """The user's own functions, classes and objects in a Setup, or a part of one."""
-    if value is None or type(value) in PLAIN:
-        return
-    if isinstance(value, (Activation, Init, Loss, Schedule)):
-        if fingerprints.MARK in value.spec:
-            yield value.sample if isinstance(value, Init) else value.function
-    elif _is_whole(value):
-        if type(value) not in NAMES:
-            yield type(value)
-        for name, _ in _fields(type(value)):
-            item = getattr(value, name)
-            if item is not None and type(item) not in PLAIN:
-                yield from users(item)
-    elif isinstance(value, (tuple, list)):
-        for item in value:
-            yield from users(item)
-    elif not isinstance(value, str) and _number(value) is None:
-        yield value
+def canonical(document: Any) -> str:
+    """JSON with sorted keys and no spaces."""
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def _is_whole(value: Any) -> bool:
-    """Whether a value goes into a Setup's JSON field by field."""
-    return hasattr(type(value), "__dataclass_fields__")
+def _plain_fields(owner: Any, values: Any, encode: Callable[[Any], Any]) -> dict[str, Any]:
+    """The fields of a dataclass; those that came late only where they differ from their default."""
+    found = {name: (getattr(values if hasattr(values, name) else owner, name), late)
+             for name, late in _fields(type(owner))}
+    return {name: encode(item) for name, (item, late) in found.items() if late is None or item != late[0]}
 
 
-def _users_kind(value: Any) -> str:
-    """The fingerprint of a user's dataclass, with what its objects hold beside their fields."""
-    fields = {each.name for each in dataclasses.fields(value)}
-    more = {name: item for name, item in reachable.attributes(value).items() if name not in fields}
-    return fingerprints.fingerprint((type(value), more) if more else type(value), type(value))
-
-
-def _number(value: Any) -> float | None:
-    """A finite real number of Python's, NumPy's or JAX's as one of Python's."""
-    if type(value) not in (int, float) and not isinstance(value, numbers.Real) and getattr(value, "shape", 0) != ():
-        return None
-    number = getattr(value, "item", lambda: value)()
-    return number if isinstance(number, (int, float)) and math.isfinite(number) else None
+def _shown(value: Any) -> Any:
+    """A field of the user's own object, for tables; what it computes with is in the object's digest."""
+    try:
+        return encode(value)
+    except InvalidInput:
+        return named.written(value)
 
 
 @functools.cache
@@ -372,29 +333,24 @@ def _fields(kind: type) -> tuple[tuple[str, tuple[Any] | None], ...]:
                  for each in dataclasses.fields(kind))
 
 
-def decode(value: Any, offered: Offered) -> Any:
-    """The inverse of :func:`encode`, with the user's own functions from what is offered."""
+def decode(value: Any, choice: Mapping[str, Any]) -> Any:
+    """The inverse of :func:`encode`; ``choice`` has the user's own functions by how text has them."""
     if isinstance(value, list):
-        own = offered.whole(value) if any(_is_users(item) for item in value) else None
-        return tuple(decode(item, offered) for item in value) if own is None else own
-    if _is_users(value):
-        return offered.find(value)
+        return tuple(decode(item, choice) for item in value)
+    if isinstance(value, str):
+        return choice.get(value, value)
     if not isinstance(value, dict):
         return value
     body = dict(value)
     kind = body.pop("type", None)
-    if _is_users(kind) and (own := offered.whole(value)) is not None:
-        return own
-    if not _is_users(kind) and kind not in CLASSES:
+    made = choice.get(kind) or CLASSES.get(kind)
+    if made is None:
         raise unknown("type in a Setup's JSON", str(kind), CLASSES)
-    made = CLASSES[kind] if kind in CLASSES else offered.find(kind)
-    if made is Learner and _is_users(body.get("init")):
-        body["init"] = rebuilt(body["init"], offered.find)
+    if not isinstance(made, type):
+        return made
+    if made is Learner and isinstance(body.get("init"), str):
+        body["init"] = rebuilt(body["init"], choice)
     try:
-        return made(**{name: decode(item, offered) for name, item in body.items()})
+        return made(**{name: decode(item, choice) for name, item in body.items()})
     except TypeError as error:
         raise InvalidInput(f"a Setup's JSON has wrong fields for {kind!r}: {error}") from None
-
-
-def _is_users(value: Any) -> bool:
-    return isinstance(value, str) and fingerprints.MARK in value

@@ -6,8 +6,8 @@ that depends on its fan-in and fan-out. Biases follow the law and scale of their
 
 from __future__ import annotations
 
+import functools
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,8 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from paritylab.errors import positive, require
-from paritylab.functions.fingerprints import fingerprint
+from paritylab.functions.named import MARK
 from paritylab.setups import specs
+from paritylab.setups.genuine import Specified, builtin
 
 Sampler = Callable[[Any, tuple[int, ...]], Any]
 Characteristic = Callable[[np.ndarray], np.ndarray]
@@ -36,8 +37,13 @@ class FromWords:
         return self.formula(jax.random.bits(key, shape))
 
 
-@dataclass(frozen=True)
-class Init:
+def unscaled(fan_in: int, fan_out: int) -> float:
+    """The scale of weights that are used as they are drawn."""
+    return 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Init(Specified):
     """The distribution of one initial weight.
 
     ``sample(key, shape)`` draws unscaled weights, ``characteristic(t)`` is their characteristic function E exp(itw)
@@ -49,24 +55,19 @@ class Init:
     spec: str
     sample: Sampler = field(compare=False, repr=False)
     characteristic: Characteristic | None = field(default=None, compare=False, repr=False)
-    scale: Scale = field(default=lambda fan_in, fan_out: 1.0, compare=False, repr=False)
+    scale: Scale = field(default=unscaled, compare=False, repr=False)
     mirrored: bool = field(default=False, repr=False)
     biased: bool = field(default=True, repr=False)
     fixed: int | None = field(default=None, repr=False)
     output: Init | None = field(default=None, compare=False, repr=False)
     logits: bool = field(default=False, repr=False)
     raised: float = field(default=0.0, repr=False)
-    own: Any = field(default=None, compare=False, repr=False)  # what a user gave for it
 
-    def functions(self) -> tuple[Any, ...]:
-        output = None if self.output is None else self.output.functions()
-        return (self.sample, self.characteristic, self.scale, output)
-
-    def spec_now(self) -> str:
-        """The spec of a user's law as its functions are now."""
-        words = re.match(r"(mirrored |released |unbiased |logits |raised:\S+ |fixed:\d+ )*", self.spec)
-        own = (self.sample, self.scale) if self.own is None else self.own
-        return f"{words.group() if words else ''}{fingerprint(own, self.sample)}"
+    @property
+    def token(self) -> tuple[Any, ...]:
+        """What tells it from other Inits where it is an argument of a function."""
+        own = (id(self.sample), id(self.scale), id(self.output)) if self.is_own else ()
+        return (self.spec.partition(MARK)[0], *own)
 
     def dense(self, key: Any, fan_in: int, fan_out: int) -> dict[str, Any]:
         """Weights (fan_in, fan_out) and biases (fan_out,) of one layer."""
@@ -106,6 +107,11 @@ def fan_in_scale(gain: float) -> Scale:
     return lambda fan_in, fan_out: gain / math.sqrt(fan_in)
 
 
+def law(make: Callable[..., Init]) -> Callable[..., Init]:
+    """Mark what a function makes as built in."""
+    return functools.wraps(make)(lambda *numbers: builtin(make(*numbers)))
+
+
 @FromWords
 def _uniform(words: Any) -> Any:
     """U(-1, 1) as ``jax.random.uniform`` makes it: 23 bits of the word become the fraction of a float in [1, 2)."""
@@ -130,26 +136,31 @@ def _sinc(t: np.ndarray) -> np.ndarray:
     return np.sinc(np.asarray(t) / math.pi)
 
 
+@law
 def uniform() -> Init:
     """U(-1, 1), unscaled."""
     return Init("uniform", _uniform, _sinc)
 
 
+@law
 def torch() -> Init:
     """PyTorch's default for linear layers: weights and biases U(-c, c), c = 1/sqrt(fan_in)."""
     return replace(uniform(), spec="torch", scale=fan_in_scale(1.0))
 
 
+@law
 def xavier() -> Init:
     """Xavier uniform: U(-c, c), c = sqrt(6 / (fan_in + fan_out))."""
     return replace(uniform(), spec="xavier", scale=lambda fan_in, fan_out: math.sqrt(6 / (fan_in + fan_out)))
 
 
+@law
 def gaussian() -> Init:
     """N(0, 1), scaled to variance 1/fan_in."""
     return Init("gaussian", _normal, lambda t: np.exp(-np.square(t) / 2), fan_in_scale(1.0))
 
 
+@law
 def normal(sigma: float) -> Init:
     """N(0, sigma^2) whatever the fan-in, biases included.
 
@@ -160,6 +171,7 @@ def normal(sigma: float) -> Init:
     return replace(gaussian(), spec=specs.render("normal", (sigma,)), scale=lambda fan_in, fan_out: sigma)
 
 
+@law
 def truncated(constants: float = 0) -> Init:
     """N(0, 1) given that it is within two standard deviations, times 1/sqrt(fan_in): the variance is 0.774/fan_in.
 
@@ -190,21 +202,25 @@ def truncated(constants: float = 0) -> Init:
                    scale=lambda fan_in, fan_out: 1 / math.sqrt(fan_in + constants))
 
 
+@law
 def kaiming() -> Init:
     """Kaiming Gaussian: N(0, 2/fan_in)."""
     return replace(gaussian(), spec="kaiming", scale=fan_in_scale(math.sqrt(2)))
 
 
+@law
 def rademacher() -> Init:
     """Fair signs, scaled to 1/sqrt(fan_in). ``sign`` is the same law."""
     return Init("rademacher", _signs, lambda t: np.cos(t), fan_in_scale(1.0))
 
 
+@law
 def xavier_sign() -> Init:
     """Fair signs at the scale of Xavier's uniform law: -c or c, c = sqrt(6 / (fan_in + fan_out))."""
     return replace(rademacher(), spec="xavier-sign", scale=xavier().scale)
 
 
+@law
 def perturbed_rademacher(sigma: float) -> Init:
     """A sign plus N(0, sigma^2), scaled to variance 1/fan_in.
 
@@ -222,6 +238,7 @@ def perturbed_rademacher(sigma: float) -> Init:
     return Init(spec, sample, lambda t: np.cos(t) * np.exp(-np.square(sigma * t) / 2), scale)
 
 
+@law
 def uniform_perturbed(sigma: float) -> Init:
     """A sign plus a uniform of standard deviation sigma, scaled to variance 1/fan_in."""
     require(0 <= sigma <= 1e6, f"the perturbation must be at least 0 and at most 1e6, not {sigma:g}")
@@ -236,6 +253,7 @@ def uniform_perturbed(sigma: float) -> Init:
     return Init(spec, sample, lambda t: np.cos(t) * _sinc(width * np.asarray(t)), scale)
 
 
+@law
 def sparse_rademacher(s: float) -> Init:
     """A sign, or 0 with probability s; scaled to variance 1/fan_in."""
     require(0 <= s < 1, f"the sparsity must be in [0, 1), not {s:g}")
@@ -248,6 +266,7 @@ def sparse_rademacher(s: float) -> Init:
     return Init(spec, sample, lambda t: s + (1 - s) * np.cos(t), fan_in_scale(1 / math.sqrt(1 - s)))
 
 
+@law
 def discrete(*points: float) -> Init:
     """Uniform over the given points, scaled to second moment 1/fan_in: ``discrete(-2, -1, 1, 2)``."""
     require(len(points) > 0 and any(points), "a discrete init needs at least one point that is not 0")
@@ -266,12 +285,14 @@ def discrete(*points: float) -> Init:
     return Init(spec, sample, characteristic, fan_in_scale(1 / math.sqrt(np.mean(values**2))))
 
 
+@law
 def sphere(radius: float = 1.0) -> Init:
     """Each unit's weight vector uniform on the sphere of this radius; biases 0."""
     positive("the radius", radius)
     return Init(specs.render("sphere", (radius,)), _sphere, None, lambda fan_in, fan_out: radius, biased=False)
 
 
+@law
 def mean_field(radius: float = 1.0, share: float = 0.5) -> Init:
     """glasgow2023's start of f = (1/p) sum_j a_j relu(w_j . x): w_j on the sphere of this radius, a_j = +-radius.
 

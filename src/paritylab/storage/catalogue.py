@@ -11,7 +11,6 @@ again.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import re
@@ -23,6 +22,7 @@ import polars as pl
 
 from paritylab.errors import InvalidInput, require
 from paritylab.setups import parameters
+from paritylab.setups.ids import id_of
 from paritylab.storage.blocks import FORMAT, STAMP, check_format
 from paritylab.storage.shelf import File, Report, Shelf, StoreConflict, lineage, tidied
 
@@ -163,8 +163,7 @@ def parse(file: File, data: bytes) -> pl.LazyFrame:
 
 def may_be(setup_id: str, text: str | bytes) -> bool:
     """Whether a text can be the Setup with this id, which is the hash of its text (if it has the length of one)."""
-    data = text.encode() if isinstance(text, str) else text
-    return not _is_hash(setup_id) or hashlib.sha256(data).hexdigest()[:16] == setup_id
+    return not _is_hash(setup_id) or id_of(text if isinstance(text, str) else text.decode(errors="replace")) == setup_id
 
 
 def _is_hash(setup_id: str) -> bool:

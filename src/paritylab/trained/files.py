@@ -79,7 +79,7 @@ def load(path: Path, functions: Iterable[Any] = (), setup: Setup | None = None) 
     require(about.get("kind") == KIND, f"{path} was not written by paritylab: its metadata do not say {KIND!r}")
     digest = about.pop("digest", "")
     require(digest == _digest(about, params), f"{path} is damaged: its contents do not match its digest")
-    require(setup is None or about["setup"] == setup.to_json(), f"{path} holds networks of another Setup")
+    require(setup is None or about["setup_id"] == setup.id, f"{path} holds networks of another Setup")
     setup = setup or Setup.from_json(about["setup"], functions)
     runs, steps = (np.array(json.loads(about[name]), np.int64) for name in ("runs", "steps"))
     return Contents(setup, int(about["seed"]), runs, steps, params, about["engine"], json.loads(about["exact"]),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
 
 from paritylab.engines.jax_engine import accurate_products
 from paritylab.errors import require
-from paritylab.functions.tracing import current, traced_apart
 from paritylab.setups.setup import Setup
 
 MOST_NUMBERS = 2**24
@@ -67,7 +66,7 @@ def outputs(setup: Setup, params: Mapping[str, np.ndarray], x: Any) -> np.ndarra
     tree, count = tree_of(setup, params), len(next(iter(params.values())))
     units = 1 + sum(leaf.size for leaf in params.values()) // max(1, count * n)
     some = min(count, max(1, MOST_NUMBERS // (units * max(1, len(flat)))))
-    apply = current(_applier, [setup.program]).outputs
+    apply = _applier(setup.program)
     parts = []
     for first in range(0, count, max(1, some)):
         which = np.resize(np.arange(first, min(first + some, count)), some)  # one shape is compiled
@@ -77,17 +76,12 @@ def outputs(setup: Setup, params: Mapping[str, np.ndarray], x: Any) -> np.ndarra
     return made.reshape(count, *rows.shape[:-1], *made.shape[2:])
 
 
-class Applier(NamedTuple):
-    setups: tuple[Setup]
-    outputs: Any
-
-
 @functools.lru_cache(maxsize=32)
-def _applier(program: Setup) -> Applier:
+def _applier(program: Setup) -> Any:
     """The compiled function from params with a leading axis, and rows, to outputs."""
     network = program.learner.network
     each = jax.vmap(lambda params, x: network.apply(params, x), in_axes=(0, None))
-    return Applier((program,), traced_apart(jax.jit(each), program))
+    return jax.jit(each)
 
 
 def _name(path: Any) -> str:

@@ -14,7 +14,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from paritylab.aliases import Floats
-from paritylab.functions.tracing import current, traced_apart
 from paritylab.measures.inside.outputs import Judged
 from paritylab.measures.inside.subjects import Subjects
 from paritylab.measures.inside.units import at
@@ -47,7 +46,6 @@ def examples(judged: Judged, i: int, which: np.ndarray | None = None) -> Example
 
 
 class Derivatives(NamedTuple):
-    setups: tuple[Setup]
     loss: Loss
     product: Any
     """From a row of params, a direction and examples to the Hessian's product with the direction."""
@@ -67,8 +65,8 @@ def derivatives(subjects: Subjects, loss: LossLike | None) -> Derivatives:
     """
     setup = subjects.setup
     if loss is not None:
-        setup = replace(setup, learner=replace(setup.learner, loss=loss))
-    return current(_made, [setup.program])
+        setup = replace(setup, learner=replace(setup.learner, loss=loss)).now()
+    return _made(setup.program)
 
 
 @functools.lru_cache(maxsize=32)
@@ -99,7 +97,7 @@ def _made(program: Setup) -> Derivatives:
 
             return jax.lax.scan(add, jnp.zeros_like(theta), blocks)[0]
 
-        return traced_apart(jax.jit(total), program)
+        return jax.jit(total)
 
     def product(theta: Any, direction: Any, block: Examples) -> Any:
         return jax.jvp(lambda at: jax.grad(mean)(at, block), (theta,), (direction,))[1]
@@ -107,4 +105,4 @@ def _made(program: Setup) -> Derivatives:
     def gradient(theta: Any, _: Any, block: Examples) -> Any:
         return jax.grad(excess)(theta, block)
 
-    return Derivatives((program,), loss, added(product), added(gradient))
+    return Derivatives(loss, added(product), added(gradient))

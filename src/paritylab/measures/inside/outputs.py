@@ -23,7 +23,6 @@ from paritylab import rng
 from paritylab.aliases import Floats
 from paritylab.engines.jax_engine import accurate_products
 from paritylab.errors import require
-from paritylab.functions.tracing import current, traced_apart
 from paritylab.measures.inside.subjects import Subjects
 from paritylab.progress import Bar
 from paritylab.setups.networks import MLP
@@ -96,7 +95,7 @@ def cores() -> int:
 
 def outputs(subjects: Subjects, i: int, places: Places) -> Floats:
     """The values of network number i."""
-    made, params = current(_made, [subjects.setup.program]), subjects.one(i)
+    made, params = _made(subjects.setup.program), subjects.one(i)
     with accurate_products():
         if places.rows is None and made.everywhere is not None:
             found = np.asarray(made.everywhere(params))
@@ -159,7 +158,6 @@ def signs(numbers: np.ndarray, n: int) -> Floats:
 
 
 class Made(NamedTuple):
-    setups: tuple[Setup]
     apply: Any
     """From params and rows to outputs."""
     everywhere: Any
@@ -170,8 +168,8 @@ class Made(NamedTuple):
 def _made(program: Setup) -> Made:
     network, n = program.learner.network, program.problem.n
     shallow = type(network) is MLP and len(network.widths) == 1 and network.outputs == 1
-    everywhere = traced_apart(jax.jit(_everywhere(network, n)), program) if shallow else None
-    return Made((program,), traced_apart(jax.jit(lambda params, x: network.apply(params, x)), program), everywhere)
+    everywhere = jax.jit(_everywhere(network, n)) if shallow else None
+    return Made(jax.jit(lambda params, x: network.apply(params, x)), everywhere)
 
 
 def split(network: MLP, layer: Any, n: int) -> tuple[Any, Any]:

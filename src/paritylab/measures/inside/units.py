@@ -16,7 +16,6 @@ import numpy as np
 from paritylab.aliases import Floats
 from paritylab.engines.jax_engine import accurate_products
 from paritylab.errors import InvalidInput, require
-from paritylab.functions.tracing import current, traced_apart
 from paritylab.measures.inside.outputs import UNITS, Judged, Places, blocks, outputs, split
 from paritylab.measures.inside.subjects import Subjects
 from paritylab.setups.networks import MLP
@@ -69,7 +68,7 @@ class Units:
         places = self.judged.places
         rows = at(places, which)
         params, y = self.subjects.one(self.number), self.labels[which]
-        made = current(_made, [self.subjects.setup.program])
+        made = _made(self.subjects.setup.program)
         with accurate_products():
             h = np.concatenate([np.asarray(made.hidden(params, block)) for block in blocks(Places(places.n, rows))])
         parts = (h[: len(rows)] * params[-1]["w"][:, 0]).T - self.means[:, None].astype(np.float32)
@@ -79,7 +78,7 @@ class Units:
 def units(subjects: Subjects, number: int, judged: Judged, ablation: str) -> Units:
     """A network by its units."""
     params, y = subjects.one(number), judged.labels[number]
-    made, places = current(_made, [subjects.setup.program]), judged.places
+    made, places = _made(subjects.setup.program), judged.places
     with accurate_products():
         if places.exact and made.sums is not None:
             totals = np.asarray(made.sums(params, y), np.float64)
@@ -113,7 +112,6 @@ def at(places: Places, which: np.ndarray) -> Floats:
 
 
 class Made(NamedTuple):
-    setups: tuple[Setup]
     hidden: Any
     """From params and rows to the last hidden layer: (rows, units)."""
     sums: Any
@@ -132,8 +130,8 @@ def _made(program: Setup) -> Made:
             x = act(z + layer["b"] if network.bias else z)
         return x
 
-    sums = traced_apart(jax.jit(_sums(network, n)), program) if len(network.widths) == 1 else None
-    return Made((program,), traced_apart(jax.jit(hidden), program), sums)
+    sums = jax.jit(_sums(network, n)) if len(network.widths) == 1 else None
+    return Made(jax.jit(hidden), sums)
 
 
 def _sums(network: MLP, n: int) -> Any:

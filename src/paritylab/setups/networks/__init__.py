@@ -10,3 +10,8 @@ from paritylab.setups.networks.mlp import Neuron as Neuron
 from paritylab.setups.networks.polynet import DisjointPolyNet as DisjointPolyNet
 from paritylab.setups.networks.polynet import PolyNet as PolyNet
 from paritylab.setups.networks.transformer import Transformer as Transformer
+
+
+def is_own(network: object) -> bool:
+    """Whether it is made of the user's functions, or is a class or an object of theirs."""
+    return type(network) not in (MLP, Neuron, PolyNet, DisjointPolyNet, Transformer, Graph)

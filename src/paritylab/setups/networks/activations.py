@@ -16,17 +16,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from paritylab.errors import InvalidInput, positive, require, whole
-from paritylab.functions.fingerprints import fingerprint
+from paritylab.functions.named import written
 from paritylab.setups import specs
-from paritylab.setups.genuine import genuine, known
+from paritylab.setups.genuine import Specified, accepted, builtin
 
 Function = Callable[[Any], Any]
 ActivationLike = Any
 """A spec, an Activation or a function of the user's own; an Activation once its owner is made."""
 
 
-@dataclass(frozen=True)
-class Activation:
+@dataclass(frozen=True, eq=False)
+class Activation(Specified):
     """A function applied to every pre-activation, with the name it goes by in files.
 
     ``native`` says how the ``lanes`` engine spells it: a kind and its numbers; None for a user's function.
@@ -38,13 +38,6 @@ class Activation:
 
     def __call__(self, z: Any) -> Any:
         return self.function(z)
-
-    def functions(self) -> tuple[Any, ...]:
-        return (self.function, self.native)
-
-    def spec_now(self) -> str:
-        """The spec of a user's function as it is now."""
-        return fingerprint(self.function)
 
 
 def clip(upper: float) -> Function:
@@ -129,13 +122,13 @@ def activation(given: str | Activation | Function) -> Activation:
     >>> activation("zigzag:3")(jnp.array([3.0, 1.0, -1.0, -3.0, -5.0])).tolist()
     [1.0, -1.0, 1.0, -1.0, -3.0]
     """
-    if isinstance(given, Activation):
-        return genuine("activation", given, _named)
+    if isinstance(given, Activation) and type(given) is Activation:
+        return accepted("activation", given, lambda: activation(given.function))
     if not isinstance(given, str):
         if not callable(given):
             raise InvalidInput(f"an activation must be a spec or a function, not {given!r}")
-        return Activation(fingerprint(given), given)
-    return known(_named(given))
+        return Activation(written(given), given)
+    return builtin(_named(given))
 
 
 def _named(given: str) -> Activation:

@@ -12,4 +12,5 @@ from paritylab.setups.problems.targets import Outputs as Outputs
 from paritylab.setups.problems.targets import Product as Product
 from paritylab.setups.problems.targets import Sum as Sum
 from paritylab.setups.problems.targets import Table as Table
+from paritylab.setups.problems.targets import Target as Target
 from paritylab.setups.problems.targets import Tasks as Tasks

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Sequence
+from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from paritylab.aliases import Arrays
 from paritylab.papers.beyond.contest import design
 from paritylab.papers.beyond.contest.design import Cell, Entrant, Size
 from paritylab.papers.beyond.contest.flops import optimiser_flops
-from paritylab.running.computations import computation, name_of
+from paritylab.running.computations import computation
 from paritylab.running.cost import step_flops
 from paritylab.running.tasks import ComputeTask
 from paritylab.setups.setup import Setup
@@ -38,7 +38,7 @@ def task(cell: Cell, size: Size, seed: int = design.SEED) -> ComputeTask:
     arguments = {"optimiser": cell.optimiser, "network": cell.network, "n": cell.n, "k": cell.k,
                  "rates": list(design.ENTRANTS[cell.optimiser].rates), "limit": design.limit(cell.k, size),
                  "tuning": size.tuning, "runs": size.runs}
-    return ComputeTask(name_of(optimiser_cell), json.dumps(arguments, sort_keys=True), seed)
+    return ComputeTask.of(optimiser_cell, arguments, seed)
 
 
 def played(
@@ -67,8 +67,8 @@ def played(
 
 def _optax(entrant: Entrant) -> dict[str, str]:
     """Which optax a rule is of, if it is one of optax."""
-    module = sys.modules.get("optax")
-    return {} if entrant.native or module is None else {"optax": module.__version__}
+    found = [] if entrant.native else metadata.distributions(name="optax")
+    return {each.name: each.version for each in found}
 
 
 def chosen(trained: Callable[[int], list[Records]], limit: int) -> tuple[int, list[Records], int]:

@@ -1,0 +1,24 @@
+"""The id of a Setup: a digest of its canonical JSON, less the names of functions.
+
+A function is in the JSON as ``mine.loss@0123456789abcdef``. The digest behind the mark says what it computes, so it may
+be renamed, moved, installed or run as a script without being another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+NAME = re.compile(r'([" ])[^ "]+(?=@[0-9a-f]{16}")')
+"""A function's name in JSON text, at the start of a value or behind the words of an init."""
+
+
+def id_of(text: str) -> str:
+    """The id of the Setup with this canonical JSON.
+
+    >>> id_of('{"loss":"mine.loss@0123456789abcdef"}') == id_of('{"loss":"__main__.loss@0123456789abcdef"}')
+    True
+    >>> id_of('{"init":"mirrored mine.f@0123456789abcdef"}') == id_of('{"init":"mine.f@0123456789abcdef"}')
+    False
+    """
+    return hashlib.sha256((NAME.sub(r"\1", text) if "@" in text else text).encode()).hexdigest()[:16]
