@@ -148,7 +148,7 @@ def test_an_engine_of_others_is_chosen_where_it_can_and_a_bad_one_is_noted(anoth
     setups = [pl.Setup(pl.Parity(8, k), protocol=pl.Protocol(max_steps=40, eval_size=64)) for k in (2, 3)]
     assert [engines.choose(setup) == "other" for setup in setups] == [True, False]
     results = pl.sweep(setups, 4)
-    assert results[0].engine == "other"
+    assert results[0].engine.startswith("other_")  # and a digest of its code
     assert results[1].engine != "other"
     assert OtherEngine.pools == 1
     alone = pl.sweep(setups[:1], 4, engine="jax")[0]

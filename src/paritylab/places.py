@@ -1,6 +1,7 @@
 """Where papers are: packages with an entry point of the group ``paritylab.papers``, and folders that are named.
 
 ``PARITYLAB_PAPERS`` names folders, separated as in ``PATH``: each is a paper (it has a ``paper.toml``), or holds some.
+A paper in such a folder is used in place of an installed one of the same name.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import importlib
 import importlib.util
 import os
 import sys
+import warnings
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from paritylab.errors import InvalidInput, in_a_line, require
 
@@ -48,26 +51,24 @@ class Place:
     def load(self, module: str) -> ModuleType:
         """A module of the package."""
         try:
-            if not self.installed:
-                self._make_importable()
+            self.make_importable()
             return importlib.import_module(f"{self.package}.{module}")
         except InvalidInput:
             raise
         except Exception as error:
             raise InvalidInput(f"paper {self.name}: {module}.py cannot be imported: {in_a_line(error)}") from error
 
-    def _make_importable(self) -> None:
-        """Let a folder that is not installed be imported by its name."""
-        assert self.folder is not None
-        init = self.folder / "__init__.py"
-        found = importlib.util.find_spec(self.package)
-        if found is not None and str(self.folder) in (found.submodule_search_locations or ()):
-            return
-        if self.package in _by_folder:  # a paper of this name, in another folder that was named before
+    def make_importable(self) -> None:
+        """Let what is imported by the package's name be what is in the folder."""
+        papers = _by_folder | {place.package for place in _installed()}
+        if self.package in papers and not self._is_here(sys.modules.get(self.package)):  # another paper of this name
             for name in [name for name in sys.modules if f"{name}.".startswith(f"{self.package}.")]:
                 del sys.modules[name]
-            found = importlib.util.find_spec(self.package)
-        require(found is None, f"{self.package} is the name of another package")
+        if self.installed or self._is_here(found := importlib.util.find_spec(self.package)):
+            return
+        require(found is None or self.package in papers, f"{self.package} is the name of another package")
+        assert self.folder is not None
+        init = self.folder / "__init__.py"
         require(init.is_file(), f"{self.folder} has no __init__.py")
         spec = importlib.util.spec_from_file_location(self.package, init,
                                                       submodule_search_locations=[str(self.folder)])
@@ -81,6 +82,11 @@ class Place:
             raise
         _by_folder.add(self.package)
 
+    def _is_here(self, found: Any) -> bool:
+        """Whether a module or its spec is of this folder."""
+        folders = getattr(found, "submodule_search_locations", None) or getattr(found, "__path__", None)
+        return found is not None and (self.folder is None or str(self.folder) in (folders or ()))
+
 
 _by_folder: set[str] = set()
 """The packages that can be imported because a folder was named."""
@@ -88,7 +94,12 @@ _by_folder: set[str] = set()
 
 def places() -> list[Place]:
     """Every package that is said to be a paper; those of paritylab itself come first."""
-    return [*_installed(), *_named(os.environ.get(VARIABLE, ""))]
+    named = {place.name: place for place in _named(os.environ.get(VARIABLE, ""))}
+    for place in _installed():
+        if place.name in named:
+            warnings.warn(f"paper {place.name}: the one in {named[place.name].folder} is used, not the installed"
+                          f" {place.package}", PlaceWarning, stacklevel=2)
+    return [*(place for place in _installed() if place.name not in named), *_named(os.environ.get(VARIABLE, ""))]
 
 
 @contextlib.contextmanager

@@ -117,6 +117,13 @@ def _beside(out: Path, claim: str, found: dict[str, Any], names: Sequence[str]) 
             yield path
 
 
+def check_recordable(claim: str) -> None:
+    """Refuse to record into installed packages: the next installation would overwrite it."""
+    folder = shipped_directory(claim).parent
+    require(not {"site-packages", "dist-packages"} & set(folder.parts),
+            f"{claim} is installed in {folder}: record in its source, with --papers DIR or an editable install")
+
+
 def record(claim: str, entry: dict[str, Any], figure: bytes | None, data: Sequence[Path], records: bytes) -> Path:
     """Add an entry to the shipped evidence, and keep figure and data (if small) of the largest trial beside it."""
     directory, before = shipped_directory(claim), shipped_document(claim)

@@ -25,6 +25,7 @@ from paritylab.running.computations import Computation
 from paritylab.running.cost import step_flops
 from paritylab.running.keeping import KeptTask
 from paritylab.running.tasks import AnyTask, Recorded, chain_ends
+from paritylab.setups import identity
 from paritylab.storage.records import Records
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class Lab:
 
     def sweep(self, setups: Sequence[Setup], runs: int) -> list[Result]:
         """As :func:`paritylab.sweep`; records of any engine in the store are used if they are complete."""
-        return self.get(requests.Sweep(setups, runs))
+        return self.get(requests.Sweep(identity.traced(setups), runs))
 
     def measure(self, setup: Setup, runs: int) -> Result:
         """A sweep of one Setup."""
@@ -111,7 +112,8 @@ class Lab:
 
         With ``until``, up to the first point that solves so large a share of its runs.
         """
-        return self.get(requests.Chains(curves, runs, until))
+        traced = {name: identity.traced(setups) for name, setups in curves.items()}
+        return self.get(requests.Chains(traced, runs, until))
 
     def race(self, setups: Sequence[Setup], runs: int, q: float = 10, follow: float = 0) -> Race:
         """As :func:`paritylab.race`."""
@@ -119,7 +121,7 @@ class Lab:
 
     def pursue(self, setups: Sequence[Setup], runs: int, strategy: Strategy, q: float = 10) -> Race:
         """Setups followed as far as a strategy finds necessary (:func:`paritylab.running.races.decide` is one)."""
-        return self.get(requests.Pursuit(setups, runs, strategy, q))
+        return self.get(requests.Pursuit(identity.traced(setups), runs, strategy, q))
 
     def curves(
         self,
@@ -157,11 +159,11 @@ class Lab:
         require(not own or (len(own) == len(setups) and not for_all),
                 f"runs of their own are for each of {len(setups)} Setups, not for {len(own)}")
         hows = [Recorded(points, every, each, weights, train, stop, loss) for each in own or [for_all] * len(setups)]
-        return self.get(requests.Recordings(list(zip(setups, hows, strict=True))))
+        return self.get(requests.Recordings(list(zip(identity.traced(setups), hows, strict=True))))
 
     def final_params(self, setup: Setup, runs: int) -> tuple[Records, Any]:
         """The Records of runs and their params at the end, with a leading axis of runs, kept on disk."""
-        return self.get(requests.FinalParams(setup, runs))
+        return self.get(requests.FinalParams(setup.now(), runs))
 
     def compute(self, function: Computation, **arguments: Any) -> Arrays:
         """Arrays that took long to compute, by a function marked as a ``computation``, kept on disk."""

@@ -75,6 +75,8 @@ def reproduce(claim: str | Claim, lab: Lab | None = None, record: bool = False) 
     """
     lab = lab or Lab()
     claim = claim if isinstance(claim, Claim) else find([claim])[0].current
+    if record:
+        evidence.check_recordable(claim.key)
     commit = committed(claim, lab.seed) if record and (claim.amendment or claim.paper.own) else None
     trial = claim.trial(lab.size, lab.seed)
     start = time.perf_counter()

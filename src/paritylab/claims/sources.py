@@ -19,7 +19,7 @@ import numpy as np
 from paritylab.errors import InvalidInput
 from paritylab.running.keeping import KeptTask
 from paritylab.running.races import Entry
-from paritylab.running.tasks import AnyTask, ComputeTask, CurveTask, ParamsTask, Task, from_text, runs_of, to_text
+from paritylab.running.tasks import AnyTask, ComputeTask, CurveTask, ParamsTask, Task, runs_of, to_text
 from paritylab.storage.kept import digest_of_arrays
 from paritylab.storage.records import Records
 
@@ -105,9 +105,3 @@ def from_bytes(data: bytes) -> list[dict[str, str]]:
 
 def read(path: Path) -> list[dict[str, str]]:
     return from_bytes(path.read_bytes())
-
-
-def source_of(row: Mapping[str, str]) -> Source:
-    """The source of a line; its Setup may need functions that are looked for as ``from_json`` says."""
-    (task,) = from_text(json.dumps({"format": 1, "tasks": [json.loads(row["task"])]}))
-    return Source(row["what"], task, row["engine"], int(row["steps"]), row["digest"])

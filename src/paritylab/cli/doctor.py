@@ -67,6 +67,7 @@ def run(options: argparse.Namespace) -> None:
 
 def examined(name: str, engine: Any, seconds: float) -> dict[str, Any]:
     """What is to be said of one engine."""
+    from paritylab.engines import registry
     from paritylab.engines.rates import steady_rate
     from paritylab.errors import in_a_line
     from paritylab.provenance import build
@@ -78,7 +79,7 @@ def examined(name: str, engine: Any, seconds: float) -> dict[str, Any]:
         rate = steady_rate(name, seconds=seconds)
     except Exception as error:  # whatever it is: that is what was asked
         return {**known, "why": f"it fails: {in_a_line(error)}"}
-    return {**known, "works": True, "rate": rate, "build": build(engine.label())}
+    return {**known, "works": True, "rate": rate, "build": build(registry.label(engine))}
 
 
 def seen() -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from paritylab.cli.parser import Parser, add_common, add_functions, print_json
+from paritylab.cli.parser import Parser, add_common, print_json
 from paritylab.errors import InvalidInput
 
 
@@ -20,16 +20,13 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("sources", type=Path, nargs="+", metavar="SOURCE",
                         help="folders with records, or files of the page 'Play'")
-    add_functions(parser)
     add_common(parser, run)
 
 
 def run(options: argparse.Namespace) -> None:
-    from paritylab.functions import finding
     from paritylab.running.merging import merge, summary
 
-    with finding.also_in(options.functions):
-        done = merge(options.out, options.sources)
+    done = merge(options.out, options.sources)
     if options.json:
         print_json(done.to_dict() | {"store": str(options.out / "store")})
     else:

@@ -105,12 +105,13 @@ def export(claims: Sequence[Claim], options: argparse.Namespace) -> None:
 
     tasks: dict[str, AnyTask] = {}
     more = 0
+    asked = [{"claim": claim.key, "size": options.size, "seed": options.seed} for claim in claims]
     for claim in claims:
         missing, all_ = plan(claim, options.size, options.out, options.seed, options.engine)
         tasks |= {task.name: task for task in missing if task.name not in tasks}
         more += not all_
     options.export.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(options.export, to_text(list(tasks.values())).encode())
+    write_atomically(options.export, to_text(list(tasks.values()), asked).encode())
     runs = sum(map(runs_of, tasks.values()))
     if options.json:
         print_json({"tasks": len(tasks), "runs": runs, "claims_to_be_continued": more, "file": str(options.export)})

@@ -34,8 +34,8 @@ def run(options: argparse.Namespace) -> None:
 
 
 def do(options: argparse.Namespace) -> None:
+    from paritylab.claims.resolving import rebuilt
     from paritylab.running.offload import batches_of, done_batches
-    from paritylab.running.tasks import from_text
 
     start, left = time.monotonic(), 0
     require(options.processes >= 1, f"--processes must be at least 1, not {options.processes}")
@@ -44,7 +44,8 @@ def do(options: argparse.Namespace) -> None:
         text = options.tasks.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{options.tasks} cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    batches = batches_of(from_text(text))
+    tasks, failures = rebuilt(text)
+    batches = batches_of(tasks)
     for batch, missing in done_batches(batches, options.records, options.processes, start + options.seconds):
         left += missing
         if not options.json:
@@ -52,6 +53,7 @@ def do(options: argparse.Namespace) -> None:
             print(f"{time.monotonic() - start:7.1f} s  {chain}: {missing} tasks left", flush=True)
     files = len(list(options.records.glob("*.npz")))
     if options.json:
-        print_json({"files": files, "left": left, "seconds": round(time.monotonic() - start, 2)})
+        print_json({"files": files, "left": left + len(failures), "seconds": round(time.monotonic() - start, 2)})
     else:
-        print(f"{files} record files, {left} tasks left")
+        print(f"{files} record files, {left + len(failures)} tasks left")
+    require(not failures, f"{len(failures)} tasks cannot be done here: {next(iter(failures), '')}")

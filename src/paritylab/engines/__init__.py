@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from paritylab.engines import loop, warps
+from paritylab.engines import loop, registry, warps
 from paritylab.engines.interface import Pool
 from paritylab.engines.registry import AUTO, named, names
 from paritylab.engines.registry import EngineNotice as EngineNotice
@@ -78,7 +78,7 @@ def label(engine: str) -> str:
     >>> label("lanes")
     'lanes'
     """
-    return named(engine).label()
+    return registry.label(named(engine))
 
 
 def choices(setups: Sequence[Setup], engine: str = "auto") -> list[tuple[str, str]]:

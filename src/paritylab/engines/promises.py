@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paritylab import provenance
-from paritylab.engines import starts
+from paritylab.engines import registry, starts
 from paritylab.engines.registry import engines
 from paritylab.setups.setup import Setup
 
@@ -13,7 +13,7 @@ from paritylab.setups.setup import Setup
 def labelled(label: str, setup: Setup) -> str | None:
     """The engine of this machine whose records have this label, if it can train the Setup."""
     for name, each in engines().items():
-        if each.label() == label and each.absence() is None and each.refusal(setup) is None:
+        if registry.label(each) == label and each.absence() is None and each.refusal(setup) is None:
             return name
     return None
 

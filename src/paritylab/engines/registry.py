@@ -12,6 +12,7 @@ from paritylab.engines.jax_engine import JaxEngine
 from paritylab.engines.lanes import LanesEngine
 from paritylab.engines.warps import WarpsEngine
 from paritylab.errors import in_a_line, unknown
+from paritylab.functions import sources
 
 GROUP = "paritylab.engines"
 AUTO = "auto"
@@ -32,6 +33,13 @@ def engines() -> dict[str, Engine]:
         except Exception as error:
             warnings.warn(f"engine {entry.name}, not used: {in_a_line(error)}", EngineNotice, stacklevel=2)
     return found | {engine.name: engine for engine in (WarpsEngine(), LanesEngine(), JaxEngine())}
+
+
+@functools.cache
+def label(engine: Engine) -> str:
+    """The name under which an engine's Records are kept: one that another package brings is known by its code too."""
+    module = type(engine).__module__
+    return engine.label() if module.startswith("paritylab.") else f"{engine.label()}_{sources.digest(module)[:12]}"
 
 
 def names() -> tuple[str, ...]:

@@ -1,22 +1,26 @@
-"""Users' own functions found again: of those that are offered, the ones that a text names.
+"""Users' own functions found again: the ones that a text names.
 
-Nothing that a text names is imported: only what a caller passes, and the modules that an option or the variable
-``PARITYLAB_FUNCTIONS`` names (several with commas). Whether they compute what the text says is for the caller to see.
+They are looked for in what a caller passes, in the modules that an option or the variable ``PARITYLAB_FUNCTIONS`` names
+(several with commas), and by name in the papers that are here, and in paritylab. Nothing else that a text names is
+imported. Whether they compute what the text says is for the caller to see.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import itertools
 import os
 import re
 import types
 from collections.abc import Generator, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from paritylab.errors import InvalidInput, in_a_line, require
 from paritylab.functions.named import MARK, Named, title
+from paritylab.places import Place, places
 
 VARIABLE = "PARITYLAB_FUNCTIONS"
 USERS = re.compile(rf"(?:^|(?<= ))(\S+{MARK}(?:[0-9a-f]{{16}})?|{MARK}.+)$")
@@ -47,10 +51,14 @@ class Offered:
             yield dict(zip(texts, chosen, strict=True))
 
     def _called(self, text: str) -> list[Any]:
-        alike = [each for each in self._things if _name(each) == text.rpartition(MARK)[0]
-                 and (text[0] != MARK or text == f"{MARK}{getattr(each, 'name', '')}")]
-        require(len(alike) > 0, f"a user's function cannot be rebuilt from its name: {text}; pass it, or its module, in"
-                                " functions= (--functions MODULE of a command)")
+        alike = [each for each in self._things if getattr(each, "spec", None) == text]
+        alike = alike or [each for each in self._things if _name(each) == text.rpartition(MARK)[0]
+                          and (text[0] != MARK or text == f"{MARK}{getattr(each, 'name', '')}")]
+        if not alike and (found := _in_a_paper(text.partition(MARK)[0])) is not None:
+            alike = [found]
+        inside = ", which another function makes and no name leads to" if "<locals>" in text else ""
+        require(len(alike) > 0, f"a user's function cannot be rebuilt from its name: {text}{inside}; pass it, or its"
+                                " module, in functions= (--functions MODULE of a command)")
         return list({id(each): each for each in alike}.values())
 
 
@@ -59,6 +67,21 @@ def changed(document: Any, now: Any) -> InvalidInput:
     before, after = (" and ".join(sorted(set(_texts(one)) - set(_texts(other))))
                      for one, other in ((document, now), (now, document)))
     return InvalidInput(f"what is offered is not what it was: it is {after} now, not {before}")
+
+
+def _in_a_paper(name: str) -> Any:
+    """What a paper that is here, or paritylab itself, has under this name; None if nothing."""
+    for place in [*places(), Place("paritylab", Path(__file__).parents[1], installed=True)]:
+        inner = name.removeprefix(f"{place.package}.").split(".")
+        if place.folder is None or not name.startswith(f"{place.package}."):
+            continue
+        for i in range(len(inner) - 1, 0, -1):
+            path = place.folder.joinpath(*inner[:i])
+            if path.with_suffix(".py").is_file() or (path / "__init__.py").is_file():
+                module = place.load(".".join(inner[:i]))
+                with contextlib.suppress(AttributeError):
+                    return functools.reduce(getattr, inner[i:], module)
+    return None
 
 
 def _texts(document: Any) -> Iterator[str]:

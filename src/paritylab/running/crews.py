@@ -24,6 +24,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -295,6 +296,18 @@ def _of_setups(function: Callable[..., Sequence[T]], setups: Sequence[bytes | st
 def made(setup: bytes | str) -> Setup:
     """What :func:`portable` packed."""
     return Setup.from_json(setup) if isinstance(setup, str) else luggage.unpacked(setup)
+
+
+def sent(task: T) -> T:
+    """A task on its way to another process: its Setup as :func:`portable` packs it."""
+    setup = getattr(task, "setup", None)
+    return task if setup is None else replace(task, setup=portable(setup))  # pyright: ignore
+
+
+def received(task: T) -> T:
+    """What :func:`sent` packed."""
+    setup = getattr(task, "setup", None)
+    return task if setup is None else replace(task, setup=made(setup))  # pyright: ignore
 
 
 def portable(setup: Setup) -> bytes | str:

@@ -41,7 +41,7 @@ def keep(
     title = "computing" if all(isinstance(task, ComputeTask) for task in tasks) else "recording"
     with Bar(title, len(tasks), progress if len(tasks) > 1 else False) as bar:
         inner = progress if len(tasks) == 1 else False
-        calls = [(_portable(group), engine, threads, inner) for group in groups]
+        calls = [([crews.sent(task) for task in group], engine, threads, inner) for group in groups]
         for done, (place, made) in enumerate(crews.each(_made, calls), 1):
             for task, (chosen, arrays) in zip(groups[place], made, strict=True):
                 save_arrays(directory / f"{name_of(task, chosen)}.npz", arrays)
@@ -76,10 +76,10 @@ def _groups(tasks: Sequence[KeptTask]) -> list[list[KeptTask]]:
 
 
 def _made(
-    group: Sequence[tuple[Any, ...]], engine: str, threads: int | None, progress: bool | None
+    group: Sequence[KeptTask], engine: str, threads: int | None, progress: bool | None
 ) -> list[tuple[str, Arrays]]:
     """On whichever machine: the engine that made each task of a group, and its arrays with the seconds they took."""
-    start, tasks = time.perf_counter(), [_unpacked(task) for task in group]
+    start, tasks = time.perf_counter(), [crews.received(task) for task in group]
     first = tasks[0]
     if isinstance(first, ComputeTask):
         return [("", first.do() | {"seconds": np.array(time.perf_counter() - start)})]
@@ -97,19 +97,6 @@ def _made(
     about = {"seconds": np.array((time.perf_counter() - start) / len(tasks))}
     return [(name, arrays | about | {"engine": np.array(engines.label(name))})
             for name, arrays in zip(names, made, strict=True)]
-
-
-def _portable(group: Sequence[KeptTask]) -> list[tuple[Any, ...]]:
-    return [("compute", task.function, task.arguments, task.seed, task.code) if isinstance(task, ComputeTask)
-            else ("curves", crews.portable(task.setup), task.seed, task.how) if isinstance(task, CurveTask)
-            else ("params", crews.portable(task.setup), task.seed, task.runs) for task in group]
-
-
-def _unpacked(task: tuple[Any, ...]) -> KeptTask:
-    kind, first, *rest = task
-    if kind == "compute":
-        return ComputeTask(first, *rest)
-    return {"curves": CurveTask, "params": ParamsTask}[kind](crews.made(first), *rest)
 
 
 # --- arrays ---------------------------------------------------------------------------------------------------------

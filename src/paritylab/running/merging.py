@@ -19,6 +19,7 @@ from paritylab.errors import require
 from paritylab.progress import Bar
 from paritylab.running import downloads
 from paritylab.running.offload import read_records
+from paritylab.setups.ids import id_of
 from paritylab.storage.blocks import Origin
 from paritylab.storage.kept import NETWORKS, load_arrays, recall, save_arrays
 from paritylab.storage.records import COLUMNS, Records
@@ -80,8 +81,8 @@ def merge(out: Path, sources: list[Path], progress: bool | None = None) -> Merge
                 elif path.name.startswith("counts-"):
                     done.counts += _keep(path, out / "campaign" / path.name, done)
                 elif (found := recall(path, read_records)) is not None:
-                    setup, engine, records, seed, origin = found
-                    waiting.append(((setup.id, setup.to_json(), engine, seed, records), _from(source, origin)))
+                    text, engine, records, seed, origin = found
+                    waiting.append(((id_of(text), text, engine, seed, records), _from(source, origin)))
                     size += len(records)
                 if size >= BATCH:
                     _add(store, waiting, done)

@@ -21,14 +21,15 @@ from typing import Any
 
 import numpy as np
 
-from paritylab import engines, provenance
+from paritylab import engines
 from paritylab.engines.curves import stepping
 from paritylab.errors import InvalidInput
 from paritylab.running import crews
 from paritylab.running.keeping import KeptTask, find, keep
 from paritylab.running.pools import done_apart
-from paritylab.running.tasks import AnyTask, ComputeTask, CurveTask, Task, from_text, to_text
-from paritylab.setups.setup import Setup
+from paritylab.running.tasks import AnyTask, ComputeTask, CurveTask, Task
+from paritylab.setups.ids import functions_of
+from paritylab.storage.blocks import origin
 from paritylab.storage.counts import Counted, Counts, CountTask
 from paritylab.storage.kept import load_arrays, recall, save_arrays
 from paritylab.storage.records import COLUMNS, Records
@@ -66,8 +67,8 @@ def work(everything: Sequence[AnyTask], directory: Path, over: Callable[[], bool
     return left + len(waiting)
 
 
-def _work_on_text(text: str, directory: Path, deadline: float) -> int:
-    return work(from_text(text), directory, lambda: time.monotonic() > deadline)
+def _work_apart(tasks: Sequence[AnyTask], directory: Path, deadline: float) -> int:
+    return work([crews.received(task) for task in tasks], directory, lambda: time.monotonic() > deadline)
 
 
 def _train(tasks: Sequence[Task], over: Callable[[], bool]) -> list[Records | None]:
@@ -122,19 +123,19 @@ def _done(task: Task, directory: Path, ended: set[str]) -> bool:
 
 
 def _write(task: Task, records: Records, directory: Path) -> None:
-    label = engines.label(engines.choose(task.setup))
-    about = {"setup": np.array(task.setup.to_json()), "engine": np.array(label), "seed": np.array(task.seed),
-             "origin": np.array(json.dumps(provenance.origin(label)))}
+    label, text = engines.label(engines.choose(task.setup)), task.setup.to_json()
+    about = {"setup": np.array(text), "engine": np.array(label), "seed": np.array(task.seed),
+             "origin": np.array(json.dumps(origin(label, functions_of(text))))}
     save_arrays(_file(task, directory), about | {name: getattr(records, name) for name in COLUMNS})
 
 
-def read_records(path: Path) -> tuple[Setup, str, Records, int, dict[str, Any]]:
-    """The Setup, engine, Records, seed and origin in a file that :func:`work` wrote."""
+def read_records(path: Path) -> tuple[str, str, Records, int, dict[str, Any]]:
+    """The Setup as text, engine, Records, seed and origin in a file that :func:`work` wrote."""
     file = load_arrays(path)
     try:
         records = Records(*(file[name] for name in COLUMNS))
         origin = dict(json.loads(str(file["origin"]))) if "origin" in file else {}  # earlier versions wrote none
-        return Setup.from_json(str(file["setup"])), str(file["engine"]), records, int(file["seed"]), origin
+        return str(file["setup"]), str(file["engine"]), records, int(file["seed"]), origin
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidInput(f"{path} does not hold records: {error}") from error
 
@@ -191,8 +192,8 @@ def _done_together(
         for batch in batches:
             yield batch, work(batch, directory, lambda: time.monotonic() > deadline)
     else:
-        calls = [(to_text(batch), directory, deadline) for batch in batches]
-        for place, left in done_apart(_work_on_text, calls, count):
+        calls = [([crews.sent(task) for task in batch], directory, deadline) for batch in batches]
+        for place, left in done_apart(_work_apart, calls, count):
             yield batches[place], left
 
 

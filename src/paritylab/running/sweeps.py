@@ -93,14 +93,13 @@ def sweep(
     seed = whole("seed", seed)
     require(0 <= seed < 2**32, f"seed must be in 0..2^32-1, not {seed}")
     check_store(store)
-    traced = identity.traced(setups)
-    setups = [setup for setup, _ in traced]
+    setups = identity.traced(setups)
     kept, trainer = _keeping(keep, store), crews.trainer()
     if keep is not None:
         require(trainer is engines, "keep='weights' is for networks that are trained here, not by a crew")
         kept.expect(setups, len(numbers))
         trainer = Keeper(kept)
-    chosen = _choices(trainer, traced, engine)
+    chosen = _choices(trainer, setups, engine)
     labels = [label for _, label in chosen]
     known = [Records.empty()] * len(setups)
     if store is not None and setups:
@@ -112,7 +111,7 @@ def sweep(
             known = [found.get((setup.id, label, seed), have)
                      for setup, label, have in zip(setups, labels, known, strict=True)]
     missing = [numbers[:0] if len(have) == len(numbers) else np.setdiff1d(numbers, have.run) for have in known]
-    failures = _failures(traced, missing)
+    failures = _failures(setups, missing)
     if len(setups) == 1 and failures[0]:
         raise CellFailed(failures[0])
     missing = [left[:0] if failure else left for left, failure in zip(missing, failures, strict=True)]
@@ -206,20 +205,18 @@ def _keeping(keep: str | None, store: RecordStore | None) -> KeptNetworks:
     return KeptNetworks(None if store is None or store.root is None else store.root / NETWORKS)
 
 
-def _choices(
-    trainer: Trainer, traced: Sequence[tuple[Setup, str | None]], engine: str
-) -> list[tuple[str, str]]:
+def _choices(trainer: Trainer, setups: Sequence[Setup], engine: str) -> list[tuple[str, str]]:
     """The engine of each Setup and the name of its Records; what fails need not be sent anywhere."""
-    chosen = iter(trainer.choices([setup for setup, failure in traced if failure is None], engine))
-    return [next(chosen) if failure is None else engines.choices([setup], engine)[0] for setup, failure in traced]
+    chosen = iter(trainer.choices([setup for setup in setups if not setup.failure], engine))
+    return [engines.choices([setup], engine)[0] if setup.failure else next(chosen) for setup in setups]
 
 
-def _failures(traced: Sequence[tuple[Setup, str | None]], missing: Sequence[np.ndarray]) -> list[str | None]:
+def _failures(setups: Sequence[Setup], missing: Sequence[np.ndarray]) -> list[str | None]:
     """What is wrong with the functions of each Setup that has runs to do; all others are tried, or refused."""
-    tried = {setup.program: setup for (setup, _), left in zip(traced, missing, strict=True)
+    tried = {setup.program: setup for setup, left in zip(setups, missing, strict=True)
              if len(left) and not setup.functions}
     crews.in_parts(_checked, list(tried.values()))
-    return [failure if len(left) else None for (_, failure), left in zip(traced, missing, strict=True)]
+    return [setup.failure or None if len(left) else None for setup, left in zip(setups, missing, strict=True)]
 
 
 def _checked(setups: Sequence[Setup]) -> list[None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -129,13 +129,18 @@ class ComputeTask:
         about = {"function": self.function, "arguments": self.arguments, "code": self.code}
         return kept_name(f"computed-{kept}", about, self.seed)
 
-    def do(self) -> dict[str, np.ndarray]:
-        """Its arrays."""
-        function, module = computations.named(self.function), self.function.partition(":")[0]
-        require(sources.digest(module) == self.code,
+    def checked(self) -> computations.Computation:
+        """The function; InvalidInput if it is another one here than where it was asked for."""
+        function = computations.named(self.function)
+        require(sources.digest(function.__module__) == self.code,
                 f"{self.function} is made of other code here than where it was asked for: of its own modules, of"
                 " paritylab, or of the versions of Python and libraries")
-        with sources.unchanged(module):
+        return function
+
+    def do(self) -> dict[str, np.ndarray]:
+        """Its arrays."""
+        function = self.checked()
+        with sources.unchanged(function.__module__):
             made = function(self.seed, **json.loads(self.arguments))
         return {name: np.asarray(value) for name, value in made.items()}
 
@@ -161,8 +166,8 @@ def cost_of(task: AnyTask) -> tuple[float, float]:
 AnyTask = Task | CurveTask | CountTask | ParamsTask | ComputeTask
 
 
-def to_text(tasks: Sequence[AnyTask]) -> str:
-    """The tasks as JSON."""
+def to_text(tasks: Sequence[AnyTask], claims: Sequence[Mapping[str, Any]] = ()) -> str:
+    """The tasks as JSON, with the claims that asked for them: id, size and seed."""
 
     def row(task: AnyTask) -> dict[str, Any]:
         if isinstance(task, ComputeTask):
@@ -176,23 +181,38 @@ def to_text(tasks: Sequence[AnyTask]) -> str:
             return about | {"params": task.runs}
         return about | {"runs": task.runs, "chain": task.chain, "until": task.until}
 
-    rows = [row(task) for task in tasks]
-    return json.dumps({"format": FORMAT, "tasks": rows}, indent=1) + "\n"
+    asked = {"claims": list(claims)} if claims else {}
+    return json.dumps({"format": FORMAT, **asked, "tasks": [row(task) for task in tasks]}, indent=1) + "\n"
 
 
-def from_text(text: str) -> list[AnyTask]:
+def from_text(text: str, functions: Iterable[Any] = ()) -> list[AnyTask]:
+    """The tasks that a text holds; users' functions are looked for as :meth:`Setup.from_json` says."""
+    return [task_of(row, functions) for row in read(text)["tasks"]]
+
+
+def read(text: str) -> dict[str, Any]:
+    """What :func:`to_text` wrote, as plain JSON values."""
     try:
         document = json.loads(text)
         require(isinstance(document, dict) and document.get("format") == FORMAT, f"not of format {FORMAT}")
-        return [_task(row) for row in document["tasks"]]
-    except (ValueError, KeyError, TypeError) as error:
+        require(isinstance(document["tasks"], list), "its tasks are no list")
+        return document
+    except (ValueError, KeyError) as error:
         raise InvalidInput(f"not a file of tasks: {error}") from error
 
 
-def _task(row: dict[str, Any]) -> AnyTask:
+def task_of(row: dict[str, Any], functions: Iterable[Any] = ()) -> AnyTask:
+    """The task of a row."""
+    try:
+        return _task(row, functions)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InvalidInput(f"not a file of tasks: {error}") from error
+
+
+def _task(row: dict[str, Any], functions: Iterable[Any]) -> AnyTask:
     if "function" in row:
         return ComputeTask(str(row["function"]), str(row["arguments"]), int(row["seed"]), str(row.get("code", "")))
-    setup, seed = Setup.from_json(row["setup"]), int(row["seed"])
+    setup, seed = Setup.from_json(row["setup"], functions), int(row["seed"])
     if "params" in row:
         return ParamsTask(setup, seed, int(row["params"]))
     if "count" in row:

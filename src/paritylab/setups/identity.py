@@ -69,17 +69,23 @@ def original(it: Any) -> Any:
     return it.given if isinstance(it, Traced | TracedObject) else it
 
 
-def traced(setups: Sequence[Setup]) -> list[tuple[Setup, str | None]]:
-    """Setups with the user's functions as they are now, traced, each with what is wrong with it, in a line.
+def traced(setups: Sequence[Setup]) -> list[Setup]:
+    """Setups with the user's functions as they are now, traced; their ``failure`` says what is wrong with one.
 
-    Setups that differ in nothing that a function sees (rates, supports, step limits) have theirs traced once. One that
-    fails is never trained, and known by no more than the names of its functions.
+    Setups that differ in nothing that a function sees (rates, supports, step limits) have theirs traced once.
     """
-    known: dict[Any, tuple[list[Any], str | None]] = {}
-    return [(setup, None) if setup.is_settled else _traced(setup, known) for setup in setups]
+    known: dict[Any, tuple[list[Any], str]] = {}
+    return [setup if setup.is_settled else _traced(setup, known) for setup in setups]
 
 
-def _traced(setup: Setup, known: dict[Any, tuple[list[Any], str | None]]) -> tuple[Setup, str | None]:
+def parts(setup: Setup) -> list[Any]:
+    """What is the user's in a traced Setup, each with a ``spec``: as text has it."""
+    found: list[Any] = [inits.plain(setup.learner.init)] if setup.learner.init.is_own else []
+    mapped(setup, lambda place, it: found.append(it.rule if isinstance(it, OwnOptimiser) else it) or it)
+    return found
+
+
+def _traced(setup: Setup, known: dict[Any, tuple[list[Any], str]]) -> Setup:
     raw = mapped(setup, lambda place, it: original(it))
     key = _seen(raw), *map(id, own(raw))
     if key not in known:
@@ -90,7 +96,7 @@ def _traced(setup: Setup, known: dict[Any, tuple[list[Any], str | None]]) -> tup
         try:
             with afresh(), in_single_precision():
                 checks.rehearse(rehearsed)
-            failure = None
+            failure = ""
         except InvalidInput as error:
             failure = str(error)
         for each in made:
@@ -98,8 +104,8 @@ def _traced(setup: Setup, known: dict[Any, tuple[list[Any], str | None]]) -> tup
                 function.close()
         known[key] = made, failure
     made, failure = known[key]
-    parts = iter(made)
-    return mapped(raw, lambda place, it: next(parts)).settled(), failure
+    left = iter(made)
+    return mapped(raw, lambda place, it: next(left)).settled(failure)
 
 
 def _seen(raw: Setup) -> str:

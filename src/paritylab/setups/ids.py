@@ -13,6 +13,19 @@ NAME = re.compile(r'([" ])[^ "]+(?=@[0-9a-f]{16}")')
 """A function's name in JSON text, at the start of a value or behind the words of an init."""
 
 
+FUNCTION = re.compile(r'(?<=[" ])[^ "]*@[^"]+(?=")')
+"""A user's function in JSON text, as it is known."""
+
+
+def functions_of(text: str) -> str:
+    """The users' functions in the canonical JSON of a Setup, as they are known there.
+
+    >>> functions_of('{"init":"mirrored mine.f@0123456789abcdef","loss":"@my loss v2"}')
+    '@my loss v2, mine.f@0123456789abcdef'
+    """
+    return ", ".join(sorted(set(FUNCTION.findall(text)))) if "@" in text else ""
+
+
 def id_of(text: str) -> str:
     """The id of the Setup with this canonical JSON.
 

@@ -152,6 +152,11 @@ def own(given: Init) -> Init:
     return replace(given, spec=" ".join([*_words(given), _name(given)]))
 
 
+def plain(given: Init) -> Init:
+    """A law of the user's own without the words before it."""
+    return own(replace(given, fixed=None, mirrored=False, biased=True, raised=0.0, logits=False))
+
+
 def _worded(base: Init, word: str, **changes: Any) -> Init:
     """The same law, with a word before it and what the word stands for."""
     made = replace(base, spec=f"{word} {base.spec}", **changes)

@@ -106,21 +106,26 @@ class Setup(Shown):
         """Whether its functions have been traced for it; they stay as they were then."""
         return "_settled" in vars(self) or not self.functions
 
-    def settled(self) -> Setup:
+    @property
+    def failure(self) -> str:
+        """What is wrong with its functions, in a line, if that was found when they were traced; empty if nothing."""
+        return vars(self).get("_settled", "")
+
+    def settled(self, failure: str = "") -> Setup:
         """This Setup, made of traced functions alone."""
-        object.__setattr__(self, "_settled", True)
+        object.__setattr__(self, "_settled", failure)
         return self
 
     def now(self) -> Setup:
         """The same Setup with its functions as they are now, traced; InvalidInput says which cannot be trained."""
-        (setup, failure), = identity.traced([self])
-        require(failure is None, failure or "")
+        (setup,) = identity.traced([self])
+        require(not setup.failure, setup.failure)
         return setup
 
     def derived(self, **changes: Any) -> Setup:
         """The same with other fields, none of them of the user's; functions stay as they were traced."""
         made = replace(self, **changes)
-        return made.settled() if self.is_settled else made
+        return made.settled(self.failure) if self.is_settled else made
 
     @functools.cached_property
     def program(self) -> Setup:

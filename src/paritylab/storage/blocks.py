@@ -47,11 +47,11 @@ Origins = Mapping[str, Origin]
 
 
 @functools.cache
-def origin(engine: str) -> Origin:
-    """What makes records of an engine here and now, as it is kept with them: of the time the day, so that a store has
-    few origins however many processes write it."""
+def origin(engine: str, functions: str = "") -> Origin:
+    """What makes records of an engine and of users' functions here and now, as it is kept with them: of the time the
+    day, so that a store has few origins however many processes write it."""
     about = provenance.origin(engine)
-    return about | {"time": about["time"][:10]}
+    return about | {"time": about["time"][:10]} | ({"functions": functions} if functions else {})
 
 
 def origin_id(about: Origin) -> str:

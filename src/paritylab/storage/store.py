@@ -30,6 +30,7 @@ from polars.io.plugins import register_io_source
 
 from paritylab.errors import InvalidInput, require
 from paritylab.progress import Bar
+from paritylab.setups.ids import functions_of
 from paritylab.storage import blocks
 from paritylab.storage.blocks import Block, Origin, Origins, origin, origin_id, series_of
 from paritylab.storage.catalogue import Catalogue, tabulated
@@ -100,7 +101,7 @@ class Store:
         frame = to_frame(Records.concatenate([part[-1] for part in parts]))
         rows = pl.DataFrame([(part[0], part[2], part[3], len(part[4])) for part in parts], orient="row",
                             schema=KEY | {"count": pl.Int64()})
-        abouts = [origin(part[2]) for part in parts] if origins is None else list(origins)
+        abouts = [origin(part[2], functions_of(part[1])) for part in parts] if origins is None else list(origins)
         made = [origin_id(about) for about in abouts]
         whose = pl.Series(np.repeat(np.array(made), rows["count"].to_numpy()), dtype=pl.String())
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import tempfile
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -12,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from paritylab.claims import sources
+from paritylab.claims import resolving, sources
 from paritylab.claims.sources import Source
 from paritylab.claims.verifying.entries import Entry
 from paritylab.claims.verifying.report import Report
@@ -125,10 +126,12 @@ def listed(entries: Sequence[Entry], report: Report) -> list[Listed]:
         table = entry.table(Path()) if entry.source == "shipped" else None
         if table is None:
             continue
+        asked = {"claim": entry.claim.key, "size": entry.found["size"], "seed": entry.found["seed"]}
         with contextlib.suppress(InvalidInput), finding.also_in([entry.claim.trial.__module__]):
             for row in sources.read(table):  # a damaged one was told of
                 try:
-                    source = sources.source_of(row)
+                    task = resolving.task(json.loads(row["task"]), asked)
+                    source = Source(row["what"], task, row["engine"], int(row["steps"]), row["digest"])
                 except InvalidInput:
                     report.left_out["listed Setups with functions that are not at hand"] += 1
                     continue
