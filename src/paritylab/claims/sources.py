@@ -10,16 +10,17 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from paritylab.errors import InvalidInput
 from paritylab.running.keeping import KeptTask
 from paritylab.running.races import Entry
-from paritylab.running.tasks import AnyTask, ComputeTask, CurveTask, ParamsTask, Task, runs_of, to_text
+from paritylab.running.tasks import AnyTask, ComputeTask, CurveTask, ParamsTask, Task, runs_of, task_of, to_text
 from paritylab.storage.kept import digest_of_arrays
 from paritylab.storage.records import Records
 
@@ -105,3 +106,8 @@ def from_bytes(data: bytes) -> list[dict[str, str]]:
 
 def read(path: Path) -> list[dict[str, str]]:
     return from_bytes(path.read_bytes())
+
+
+def source_of(row: Mapping[str, str], task: Callable[[dict[str, Any]], AnyTask] = task_of) -> Source:
+    """The source of a line; ``task`` makes its task of plain JSON values."""
+    return Source(row["what"], task(json.loads(row["task"])), row["engine"], int(row["steps"]), row["digest"])

@@ -35,11 +35,13 @@ def engines() -> dict[str, Engine]:
     return found | {engine.name: engine for engine in (WarpsEngine(), LanesEngine(), JaxEngine())}
 
 
-@functools.cache
+_code = functools.cache(sources.digest)
+
+
 def label(engine: Engine) -> str:
     """The name under which an engine's Records are kept: one that another package brings is known by its code too."""
     module = type(engine).__module__
-    return engine.label() if module.startswith("paritylab.") else f"{engine.label()}_{sources.digest(module)[:12]}"
+    return engine.label() if module.startswith("paritylab.") else f"{engine.label()}_{_code(module)[:12]}"
 
 
 def names() -> tuple[str, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import tempfile
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -130,8 +129,7 @@ def listed(entries: Sequence[Entry], report: Report) -> list[Listed]:
         with contextlib.suppress(InvalidInput), finding.also_in([entry.claim.trial.__module__]):
             for row in sources.read(table):  # a damaged one was told of
                 try:
-                    task = resolving.task(json.loads(row["task"]), asked)
-                    source = Source(row["what"], task, row["engine"], int(row["steps"]), row["digest"])
+                    source = sources.source_of(row, lambda task, asked=asked: resolving.task(task, asked))
                 except InvalidInput:
                     report.left_out["listed Setups with functions that are not at hand"] += 1
                     continue
