@@ -310,7 +310,7 @@ def named_tuple_with_a_method(c):
 
 @way
 def string_enum(c):
-    class E(str, enum.Enum):
+    class E(str, enum.Enum):  # noqa: UP042
         A = "a"
 
         def g(self):
@@ -766,7 +766,7 @@ def pytree_node(c):
 # --- impure -----------------------------------------------------------------------------------------------------------
 
 IMPURE |= {
-    "numpy's global random state": lambda: np.random.random(),
+    "numpy's global random state": lambda: np.random.random(),  # noqa: NPY002
     "a generator of numpy": lambda: RNG.random(),
     "python's random": lambda: random.random(),
     "the time": lambda: time.perf_counter(),

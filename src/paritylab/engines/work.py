@@ -25,7 +25,8 @@ class Job:
     limits: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "setup", self.setup.now())  # what is trained are the functions as they are now
+        if len(self.runs):  # what is trained are the functions as they are now
+            object.__setattr__(self, "setup", self.setup.now())
         require(0 <= self.seed < 2**32, f"seed must be in 0..2^32-1, not {self.seed}")
 
 

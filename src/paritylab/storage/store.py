@@ -297,7 +297,7 @@ class Store:
         rows = register_io_source(read, schema=KEY | RECORD)
         about = self.parameters().drop("family")
         twice = {name: f"learner_{name}" for name in about.collect_schema() if name in RECORD}
-        return rows.join(about.rename(twice), on="setup_id", how="left", maintain_order="left")
+        return rows.join(about.rename(twice), on="setup_id", how="inner", maintain_order="left")
 
     def parameters(self) -> pl.LazyFrame:
         """One row for each Setup: its id, its family (the same for Setups that differ in their step limit alone) and
