@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.extend.random import threefry_2x32
 
 from paritylab.errors import require
+from paritylab.later import jax, jnp, random
 
 INIT, DATA, LABELS, EVALUATION, SAMPLE, ORDER, NOISE, SUPPORT, FORWARD = range(9)
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
@@ -65,5 +63,5 @@ def threefry(k0: np.ndarray, k1: np.ndarray, x0: np.ndarray, x1: np.ndarray) -> 
 def bits_at(key: Any, start: Any, count: int) -> Any:
     """``jax.random.bits(key, (size,))[start : start + count]`` without drawing the rest."""
     counters = jnp.asarray(start, jnp.uint32) + jnp.arange(count, dtype=jnp.uint32)
-    words = threefry_2x32(jax.random.key_data(key), jnp.concatenate([jnp.zeros_like(counters), counters]))
+    words = random.threefry_2x32(jax.random.key_data(key), jnp.concatenate([jnp.zeros_like(counters), counters]))
     return words[:count] ^ words[count:]

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from paritylab.aliases import Floats, Interval
+from paritylab.later import stats
 from paritylab.statistics.percentiles import ranks
 
 Estimate = tuple[float, Interval]

@@ -5,16 +5,17 @@ All of it rests on one fact: an interval shrinks with the root of the number of 
 
 from __future__ import annotations
 
+import functools
 import math
+from typing import TYPE_CHECKING
 
-from scipy import stats
+from paritylab.later import stats
 
-from paritylab.aliases import Interval
+if TYPE_CHECKING:
+    from paritylab.aliases import Interval
 
 POWER = 0.8
 """The chance of a decision that is asked for."""
-_Z = float(stats.norm.ppf(0.975))
-_REACH = (1 + float(stats.norm.ppf(POWER)) / _Z) ** 2
 
 
 def times_to_decide(effect: float, bounds: Interval, value: float, interval: Interval) -> float | None:
@@ -37,7 +38,13 @@ def times_to_decide(effect: float, bounds: Interval, value: float, interval: Int
 
 def _times(distance: float, interval: Interval, value: float, above: bool) -> float | None:
     half = value - interval[0] if above else interval[1] - value
-    return None if distance == 0 else _REACH * (half / distance) ** 2
+    return None if distance == 0 else _reach() * (half / distance) ** 2
+
+
+@functools.cache
+def _reach() -> float:
+    """How many times as many runs an estimate takes whose interval reaches just to its bound."""
+    return (1 + float(stats.norm.ppf(POWER)) / float(stats.norm.ppf(0.975))) ** 2
 
 
 def times_to_significance(p_value: float, level: float) -> float | None:

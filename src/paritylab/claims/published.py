@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from paritylab.claims.intervals import LEVEL, Estimate, proportion, smallest
+from paritylab.later import stats
 
 if TYPE_CHECKING:
     import polars

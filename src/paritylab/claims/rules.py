@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from paritylab.aliases import Interval
 from paritylab.claims.power import times_to_decide, times_to_significance
 from paritylab.claims.verdicts import Check
 from paritylab.errors import require
+
+if TYPE_CHECKING:
+    from paritylab.aliases import Interval
 
 ROUNDING = 1e-9
 """By what part of itself a value may lie outside of its interval."""

@@ -26,11 +26,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-import numpy as np
-
 from paritylab.claims.rules import SIZES, Rule, Size
 from paritylab.claims.verdicts import Check
 from paritylab.errors import InvalidInput, require, unknown
+from paritylab.later import np
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

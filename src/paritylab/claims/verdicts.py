@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from paritylab.aliases import Interval
+if TYPE_CHECKING:
+    from paritylab.aliases import Interval
+
 
 if TYPE_CHECKING:
     from paritylab.claims.rules import Rule

@@ -52,23 +52,22 @@ def run(options: argparse.Namespace) -> None:
         return
     if options.first:
         require(any(claim.first for claim in claims), "there is no first version of these claims")
-    rows = [describe(claim, options.out, full=bool(options.show)) for claim in claims]
+    from paritylab.claims.standing import standing
+
+    stand = [standing(options.out, claim) for claim in claims]
+    rows = [describe(*each, options.out, full=bool(options.show)) for each in zip(claims, stand, strict=True)]
     if options.json:
         print_json({"claims": rows})
     elif options.show:
         print("\n\n".join(map(first_page if options.first else page, rows)))
     else:
-        from paritylab.claims.standing import standing
-
-        print_list(rows, [standing(options.out, claim) for claim in claims if not claim.paper.own])
+        print_list(rows, [each for each in stand if not each.claim.paper.own])
 
 
-def describe(claim: Claim, out: Path, full: bool) -> dict[str, Any]:
+def describe(claim: Claim, stands: Standing, out: Path, full: bool) -> dict[str, Any]:
     """A claim and its evidence as plain JSON values."""
     from paritylab.claims import evidence
-    from paritylab.claims.standing import standing
 
-    stands = standing(out, claim)
     found, first = stands.found, stands.first or stands.found
     row: dict[str, Any] = {"id": claim.id, "paper": claim.paper.id, "kind": claim.kind, "title": claim.title,
                            "own": claim.paper.own, "amended": claim.amended is not None}

@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import jax
 import numpy as np
 
-from paritylab.engines import loop, registry, warps
+from paritylab.engines import backend, loop, registry, warps
 from paritylab.engines.interface import Pool
 from paritylab.engines.registry import AUTO, named, names
 from paritylab.engines.registry import EngineNotice as EngineNotice
@@ -21,6 +20,7 @@ from paritylab.engines.room import require_room_for
 from paritylab.engines.work import Job as Job
 from paritylab.engines.work import Outcomes, Queue
 from paritylab.errors import CellFailed, InvalidInput, in_a_line, require
+from paritylab.later import jax
 from paritylab.memory import TooLarge
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import Records
@@ -64,7 +64,7 @@ def _fastest(setup: Setup, curves: bool) -> str:
 
 def on_gpu() -> bool:
     """Whether networks that are too large for a CPU, or too many, can be trained here."""
-    return warps.available() or jax.default_backend() != "cpu"
+    return warps.available() or not backend.is_cpu()
 
 
 def at_once() -> int:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from paritylab import rng
 from paritylab.engines.slots import Slots
 from paritylab.engines.starts import start_keys
 from paritylab.errors import InvalidInput, in_a_line, require, whole
+from paritylab.later import jax
 from paritylab.setups.inits import InitLike
 from paritylab.setups.inits import init as as_init
 from paritylab.setups.setup import Setup

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict, Unpack
 
-import jax
 import numpy as np
 
 from paritylab.callbacks import Callback, heard
@@ -19,6 +18,7 @@ from paritylab.engines.registry import AUTO, named
 from paritylab.engines.room import require_room_for
 from paritylab.engines.work import Job, Queue
 from paritylab.errors import InvalidInput, require
+from paritylab.later import jax
 from paritylab.memory import Part, require_room
 from paritylab.notebooks import table
 from paritylab.progress import Bar

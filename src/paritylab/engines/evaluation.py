@@ -11,11 +11,10 @@ from __future__ import annotations
 import functools
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from paritylab import rng
+from paritylab.later import jax, jnp
 from paritylab.setups.checks import BLOCK, FIRST
 from paritylab.setups.losses import Loss
 from paritylab.setups.setup import Setup

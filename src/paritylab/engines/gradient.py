@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
-
 from paritylab import rng
+from paritylab.later import jax, jnp
 from paritylab.setups.networks import takes_key
 from paritylab.setups.objective import Batch, Objective
 from paritylab.setups.setup import Setup

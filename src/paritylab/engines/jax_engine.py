@@ -12,15 +12,13 @@ import re
 import time
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from paritylab.engines import room
+from paritylab.engines import backend, room
 from paritylab.engines.evaluation import Evaluation
 from paritylab.engines.slots import ACTIVE, EMPTY, Slots, entering, make_moves
 from paritylab.engines.work import Outcomes, Queue, Rows
+from paritylab.later import jax, jnp
 from paritylab.memory import Part
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import CENSORED, DIVERGED, SOLVED, Records
@@ -100,6 +98,8 @@ def compiled(program: Setup, slots: int) -> Compiled:
     if len(jax.local_devices()) == 1:
         place, out, shared = (lambda tree: tree), None, advance
     else:
+        from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
         mesh = Mesh(np.array(jax.local_devices()), ("slots",))
         apart, same = PartitionSpec("slots"), PartitionSpec()
         out = NamedSharding(mesh, apart)
@@ -162,7 +162,7 @@ class JaxEngine:
         return True
 
     def label(self) -> str:
-        if jax.default_backend() == "cpu":
+        if backend.is_cpu():
             return self.name
         return "jax_" + re.sub(r"\W+", "_", jax.devices()[0].device_kind)
 

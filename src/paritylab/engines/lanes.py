@@ -11,10 +11,9 @@ import os
 from itertools import pairwise
 from typing import Any
 
-import jax
 import numpy as np
 
-from paritylab.engines import room, sources, starts
+from paritylab.engines import backend, room, sources, starts
 from paritylab.engines.configuration import FAMILIES, RULES, Configuration
 from paritylab.engines.starts import kernel
 from paritylab.engines.work import Outcomes, Queue, Rows
@@ -93,7 +92,7 @@ class LanesEngine:
         return refusal(setup)
 
     def first_choice(self) -> bool:
-        return jax.default_backend() == "cpu"
+        return backend.is_cpu()
 
     def label(self) -> str:
         return self.name

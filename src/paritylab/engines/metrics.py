@@ -7,14 +7,13 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from paritylab.engines.evaluation import Evaluation
 from paritylab.errors import require
 from paritylab.functions.signatures import asked
 from paritylab.functions.traced import Traced
+from paritylab.later import jax, jnp
 from paritylab.setups.setup import Setup
 
 Metric = Callable[..., Any]

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from paritylab.engines import choose, metrics
@@ -21,6 +19,7 @@ from paritylab.engines.room import require_room_for
 from paritylab.engines.slots import ACTIVE, Slots, entering, make_moves
 from paritylab.engines.work import Job, Queue
 from paritylab.errors import require
+from paritylab.later import jax, jnp
 from paritylab.setups.losses import LossLike
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import CENSORED

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-import jax
-
 from paritylab.engines import sources
+from paritylab.later import jax
 from paritylab.memory import Part, require_room
 from paritylab.setups.networks import MLP
 from paritylab.setups.setup import Setup

@@ -6,13 +6,12 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from paritylab.engines.gradient import make_step
 from paritylab.engines.starts import initial_params
 from paritylab.engines.work import Rows
+from paritylab.later import jax, jnp
 from paritylab.setups.setup import Setup
 
 EMPTY, ACTIVE = -2, -1  # beside the final statuses SOLVED, CENSORED, DIVERGED

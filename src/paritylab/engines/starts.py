@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-import jax
 import numpy as np
 
 from paritylab import rng
+from paritylab.later import jax
 from paritylab.provenance import kernel as kernel
 from paritylab.setups.inits import FromWords, Init, Layers
 from paritylab.setups.networks import MLP, Neuron, PolyNet

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import jax
 import numpy as np
 
 from paritylab import rng
 from paritylab.errors import require
+from paritylab.later import jax
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import Records
 

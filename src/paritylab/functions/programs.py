@@ -17,28 +17,26 @@ import types
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.extend import core, random
 
 from paritylab.errors import InvalidInput
+from paritylab.later import core, jax, jnp, random
 
 LENGTH = 16
 NOT_COMPUTED = frozenset({"name", "debug_info", "source_info"})
 RULES = frozenset({"jvp_jaxpr_fun", "jvp_jaxpr_thunk", "fwd_jaxpr_thunk", "bwd", "out_trees"})
 """Parameters of ``custom_jvp`` and ``custom_vjp``: what they compute is in a program's derivative."""
-GENERATORS = random.threefry_prng_impl, random.rbg_prng_impl, random.unsafe_rbg_prng_impl
+GENERATORS = "threefry_prng_impl", "rbg_prng_impl", "unsafe_rbg_prng_impl"
 FUNCTIONS = types.FunctionType, types.BuiltinFunctionType, types.MethodType, functools.partial
 
-_apart = jax.make_user_context()
+_apart = functools.cache(lambda: jax.make_user_context())
 _numbers = itertools.count()
 
 
 @contextlib.contextmanager
 def afresh() -> Generator[None, None, None]:
     """Within, JAX uses no trace that was made before."""
-    with _apart(next(_numbers)):
+    with _apart()(next(_numbers)):
         yield
 
 
@@ -166,7 +164,7 @@ class _Digest:
             self.program(given.jaxpr, given.consts)
         elif isinstance(given, core.Jaxpr):
             self.program(given, ())
-        elif any(given is each for each in GENERATORS):
+        elif any(given is getattr(random, name) for name in GENERATORS):
             self.tell(given.name)
         elif isinstance(given, (tuple, list)):
             self.tell(str(len(given)))

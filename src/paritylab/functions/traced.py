@@ -6,12 +6,10 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
-
 from paritylab.errors import InvalidInput, in_a_line, require
 from paritylab.functions.named import MARK, title
 from paritylab.functions.programs import LENGTH, Program, Untold, in_single_precision, program
+from paritylab.later import jax, jnp
 
 Demand = Callable[..., tuple[str, str]]
 """Given what a function returned and its arguments: what it should have returned and what it did; empty if right."""

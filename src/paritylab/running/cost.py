@@ -5,10 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-import jax
-
 from paritylab.engines import lanes
 from paritylab.engines.work import Job
+from paritylab.later import jax
 from paritylab.progress import duration
 from paritylab.setups.networks import MLP, Neuron, PolyNet
 from paritylab.setups.setup import Setup

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from paritylab import engines
 from paritylab.aliases import Arrays
 from paritylab.engines.curves import SERIES, Curves, curves_each, stepping
 from paritylab.errors import InvalidInput
+from paritylab.later import jax
 from paritylab.progress import Bar
 from paritylab.running import crews
 from paritylab.running.tasks import ComputeTask, CurveTask, ParamsTask

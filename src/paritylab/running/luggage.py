@@ -10,27 +10,26 @@ import pickle
 import sys
 from typing import Any
 
-import jax
-
 from paritylab.errors import InvalidInput, in_a_line, require
+from paritylab.later import jax
 from paritylab.places import places
 from paritylab.setups import identity
 from paritylab.setups.setup import Setup
-
-JITTED: type = type(jax.jit(len))
 
 
 def packed(setup: Setup) -> bytes:
     """A Setup as cloudpickle sends it, with the functions that the user gave; what can be imported goes by its name."""
     import cloudpickle
 
+    jitted: type = type(jax.jit(len))
+
     class Pickler(cloudpickle.Pickler):
         def reducer_override(self, obj: Any) -> Any:
-            if isinstance(obj, (jax.custom_jvp, jax.custom_vjp, JITTED)):
+            if isinstance(obj, (jax.custom_jvp, jax.custom_vjp, jitted)):
                 module, name = (str(getattr(obj, each, "")) for each in ("__module__", "__qualname__"))
                 if _found(module, name) is obj:
                     return _by_name, (module, name)
-                if not isinstance(obj, JITTED):  # which have no way to be made anew
+                if not isinstance(obj, jitted):  # which have no way to be made anew
                     return object.__new__, (type(obj),), vars(obj)
             return super().reducer_override(obj)
 

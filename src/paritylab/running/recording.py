@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any, Unpack
 
-import jax
 import numpy as np
 
 from paritylab.callbacks import heard
@@ -15,6 +14,7 @@ from paritylab.engines import curves as engine_curves
 from paritylab.engines.curves import Curves, Options, ToldOptions, how_many
 from paritylab.engines.jax_engine import JaxEngine
 from paritylab.engines.recorder import Recording
+from paritylab.later import jax
 from paritylab.progress import Bar
 from paritylab.running import crews
 from paritylab.setups.setup import Setup

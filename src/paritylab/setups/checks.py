@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jax
-import jax.numpy as jnp
+import numpy as np
 
 from paritylab.errors import InvalidInput, in_a_line, require
 from paritylab.functions.named import title
+from paritylab.later import jax, jnp
 from paritylab.setups import networks
 from paritylab.setups.objective import Batch, Objective
 
@@ -95,7 +95,7 @@ def _tried(what: str, function: Function, *arguments: Any) -> Any:
 
 # --- what a function must return ----------------------------------------------------------------------------------
 
-FLOATS, REALS = (jnp.floating,), (jnp.floating, jnp.integer)
+FLOATS, REALS = (np.floating,), (np.floating, np.integer)
 NUMBERS = {FLOATS: "floating-point numbers", REALS: "real numbers"}
 
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import jax
 import numpy as np
 
 from paritylab.errors import InvalidInput, in_a_line, real, require, whole
 from paritylab.functions.named import MARK, title, written
 from paritylab.functions.traced import Traced, combined
+from paritylab.later import jax
 from paritylab.setups import specs
 from paritylab.setups.genuine import accepted, builtin
 from paritylab.setups.weights import LAWS as LAWS

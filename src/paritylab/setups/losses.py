@@ -10,13 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from paritylab.errors import positive, require
 from paritylab.functions.named import written
 from paritylab.functions.signatures import asked
+from paritylab.later import jax, jnp
 from paritylab.setups import specs
 from paritylab.setups.genuine import Specified, accepted, builtin
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
+from paritylab.later import jax, jnp
 from paritylab.setups.problems import AnyProblem, Outputs
 
 if TYPE_CHECKING:

@@ -24,11 +24,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-
 from paritylab.errors import InvalidInput, flag, require, single
 from paritylab.functions.signatures import asked
+from paritylab.later import jax, jnp
 from paritylab.setups.schedules import ScheduleLike, schedule
 
 Tree = Any

@@ -12,12 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from paritylab.errors import positive, require
 from paritylab.functions.named import MARK
+from paritylab.later import jax, jnp
 from paritylab.setups import specs
 from paritylab.setups.genuine import Specified, builtin
 

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paritylab.aliases import Floats, Interval
-from paritylab.statistics.percentiles import special, tail_of
+from paritylab.later import special
+from paritylab.statistics.binomial import deviate
+from paritylab.statistics.percentiles import tail_of
 from paritylab.statistics.risk import event_steps, risk
 from paritylab.storage.records import CENSORED, SOLVED, Records
 
@@ -33,7 +35,7 @@ def share_interval(count: int, total: int, level: float = 0.95) -> Interval:
     >>> share_interval(0, 0), round(share_interval(9, 10)[0], 3)
     ((0.0, 1.0), 0.596)
     """
-    z = -float(special.ndtri(tail_of(level)))
+    z = deviate(tail_of(level))
     if total == 0:
         return 0.0, 1.0
     middle = (count + z * z / 2) / (total + z * z)
@@ -71,7 +73,7 @@ def survival(records: Records, level: float = 0.95) -> Survival:
     unsolved = curve.unsolved
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.sqrt(np.cumsum(solved / (at_risk * (at_risk - solved))))
-        power = np.exp(-float(special.ndtri(tail)) * error / np.log(unsolved))
+        power = np.exp(deviate(tail) * error / np.log(unsolved))
         low, high = unsolved ** (1 / power), unsolved**power
         low = np.where(unsolved == 1, tail ** (1 / at_risk), low)
     high = np.where(unsolved == 1, 1.0, high)

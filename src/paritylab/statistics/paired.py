@@ -27,7 +27,9 @@ import numpy as np
 
 from paritylab.aliases import Floats, Interval
 from paritylab.errors import require
-from paritylab.statistics.percentiles import interpolate, position, ranks, special, tail_of
+from paritylab.later import special
+from paritylab.statistics.binomial import deviate
+from paritylab.statistics.percentiles import interpolate, position, ranks, tail_of
 from paritylab.storage.records import CENSORED, SOLVED, Records
 
 EXACT = 16
@@ -158,7 +160,7 @@ def _needed(differences: Floats, level: float) -> tuple[float, float]:
     """The pairs it takes for a test at this level to decide with the wanted chance: as seen, and at best."""
     mean, deviation = abs(float(differences.mean())), float(differences.std())
     root = math.sqrt(mean**2 + deviation**2)
-    z, z_power = -float(special.ndtri(tail_of(level))), float(special.ndtri(POWER))
+    z, z_power = deviate(tail_of(level)), -deviate(POWER)
     largest = mean + z * deviation / math.sqrt(len(differences))
 
     def pairs(mean: float) -> float:
@@ -183,5 +185,5 @@ def _share_difference(first: int, second: int, pairs: int, level: float) -> tupl
     """Of the shares that two learners solved, and the interval of Agresti and Min (half a pair more of each kind)."""
     total = pairs + 2
     p, q = (first + 0.5) / total, (second + 0.5) / total
-    half = -float(special.ndtri(tail_of(level))) * math.sqrt(max(0.0, p + q - (p - q) ** 2) / total)
+    half = deviate(tail_of(level)) * math.sqrt(max(0.0, p + q - (p - q) ** 2) / total)
     return (first - second) / pairs, (max(-1.0, p - q - half), min(1.0, p - q + half))

@@ -6,22 +6,19 @@ differ they are read off the curve of the fraction unsolved, see :mod:`paritylab
 
 from __future__ import annotations
 
-import bisect
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.special  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import ArrayLike
 
 from paritylab.errors import require
+from paritylab.statistics.binomial import quantile
 from paritylab.statistics.risk import Floats as Floats
 from paritylab.statistics.risk import Interval as Interval
 from paritylab.statistics.risk import horizons_differ, risk
 from paritylab.storage.records import SOLVED
-
-special: Any = scipy.special  # SciPy has no types; scipy.stats takes longer to import than a store to read
 
 
 def percentile(t_c: ArrayLike, status: ArrayLike, q: float, steps: ArrayLike | None = None) -> float:
@@ -124,9 +121,7 @@ def ranks(runs: int, q: float, level: float) -> tuple[int, int]:
     (40, 61)
     """
     tail = tail_of(level)
-    first, last = (bisect.bisect_left(range(runs + 1), chance, hi=runs, key=lambda k: special.bdtr(k, runs, q / 100))
-                   for chance in (tail, 1 - tail))
-    return first, last + 1
+    return quantile(runs, q / 100, tail), quantile(runs, q / 100, 1 - tail) + 1
 
 
 def holding(value: float, interval: Interval) -> Interval:

@@ -14,12 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special  # pyright: ignore[reportMissingTypeStubs]
 
 from paritylab.aliases import Floats, Interval
+from paritylab.later import special
 from paritylab.storage.records import CENSORED, DIVERGED, SOLVED
-
-beta_cdf: Any = special.betainc
 
 
 class Risk(NamedTuple):
@@ -124,7 +122,7 @@ def _below(share: float, mean: Floats, spread: Floats) -> Floats:
     inside = (mean > 0) & (mean < 1)
     middle, spread = np.where(inside, mean, 0.5), np.where(inside, spread, 0.1)
     both = (1 - middle) / (middle * np.expm1(spread)) - 1
-    return np.where(inside, beta_cdf(middle * both, (1 - middle) * both, share), mean <= share)
+    return np.where(inside, special.betainc(middle * both, (1 - middle) * both, share), mean <= share)
 
 
 def _first(steps: Floats, where: NDArray[np.bool_]) -> float:

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Iterable
 from pathlib import Path
 
-import numpy as np
+from paritylab.later import np
 
 ATTEMPTS = 3
 STALE_SECONDS = 3600

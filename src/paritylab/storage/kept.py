@@ -19,9 +19,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
 from paritylab.errors import InvalidInput, in_a_line, require
+from paritylab.later import np
 from paritylab.storage.files import remove_stale, write_atomically
 
 T = TypeVar("T")

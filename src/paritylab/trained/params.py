@@ -6,11 +6,11 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-import jax
 import numpy as np
 
 from paritylab.engines.jax_engine import accurate_products
 from paritylab.errors import require
+from paritylab.later import jax
 from paritylab.setups.setup import Setup
 
 MOST_NUMBERS = 2**24

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import jax
 import numpy as np
 
 from paritylab import engines, provenance, rng
 from paritylab.engines import promises, starts
 from paritylab.engines.gradient import MOST_ORDERED
 from paritylab.errors import InvalidInput, require, unknown, whole
+from paritylab.later import jax
 from paritylab.memory import Part, require_room
 from paritylab.progress import Bar
 from paritylab.setups.setup import Setup

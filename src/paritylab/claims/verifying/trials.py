@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from scipy import stats
-
 from paritylab.claims.lab import Lab
 from paritylab.claims.reproduction import tried
 from paritylab.claims.standing import printed_bounds
@@ -17,6 +15,7 @@ from paritylab.claims.verdicts import Check
 from paritylab.claims.verifying.entries import Entry
 from paritylab.claims.verifying.report import Report
 from paritylab.errors import InvalidInput
+from paritylab.later import stats
 
 SAME = 1e-9
 """Relative: the same but for the order of sums in a library."""
@@ -24,7 +23,6 @@ CLOSE = 1e-6
 """Relative to a value or to its bounds: a number that is computed and not sampled, by another version or machine."""
 ROUNDING = 1e-9
 """A rule that allows no more than this allows for rounding."""
-Z = float(stats.norm.isf(0.025))
 
 
 def check_trial(entry: Entry, report: Report) -> None:
@@ -94,4 +92,4 @@ def p_value(first: float, first_ends: Sequence[float], second: float, second_end
     half = math.hypot(low_ends[1] - low, high - high_ends[0])
     if not half > 0 or math.isinf(half):
         return 1.0 if math.isinf(half) or low == high else 0.0
-    return float(2 * stats.norm.sf(Z * (high - low) / half))
+    return float(2 * stats.norm.sf(float(stats.norm.isf(0.025)) * (high - low) / half))

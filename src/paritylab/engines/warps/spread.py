@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-import jax
 import numpy as np
 
 from paritylab.engines.configuration import Configuration
@@ -15,6 +14,7 @@ from paritylab.engines.warps.device import Device
 from paritylab.engines.warps.plan import plan
 from paritylab.engines.warps.pool import WarpsPool
 from paritylab.engines.work import Outcomes, Rows
+from paritylab.later import jax
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import Records
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import jax
 import numpy as np
 
 from paritylab.engines.warps.device import Device
 from paritylab.engines.warps.plan import Trace
 from paritylab.engines.warps.pool import ACTIVE, EMPTY, WarpsPool
 from paritylab.engines.work import Outcomes, Rows
+from paritylab.later import jax
 from paritylab.setups.setup import Setup
 
 

@@ -11,12 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from paritylab.errors import InvalidInput, positive, require, whole
 from paritylab.functions.named import written
+from paritylab.later import jax, jnp
 from paritylab.setups import specs
 from paritylab.setups.genuine import Specified, accepted, builtin
 
@@ -140,7 +139,7 @@ def _named(given: str) -> Activation:
     if name == "gelu":
         return Activation(name, lambda z: jax.nn.gelu(z, approximate=False), ("gelu", ()))
     if name == "tanh":
-        return Activation(name, jnp.tanh)
+        return Activation(name, lambda z: jnp.tanh(z))
     if name == "sinusoid":
         degree, scale = (*numbers, 1.0)[:2]
         return Activation(specs.render(name, numbers), sinusoid(degree, scale), ("sinusoid", (scale, degree)))

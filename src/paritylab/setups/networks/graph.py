@@ -7,10 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
-
 from paritylab.errors import InvalidInput, require, whole
+from paritylab.later import jax, jnp
 from paritylab.setups import specs
 from paritylab.setups.inits import Init
 from paritylab.setups.networks.activations import activation
@@ -23,17 +21,17 @@ UNARY: dict[str, tuple[int, int, Callable[..., Any]]] = {
     "relu6": (0, 0, activation("relu6").function),
     "gelu": (0, 0, activation("gelu").function),
     "gelu-tanh": (0, 0, lambda x: jax.nn.gelu(x, approximate=True)),
-    "tanh": (0, 0, jnp.tanh),
-    "sigmoid": (0, 0, jax.nn.sigmoid),
-    "silu": (0, 0, jax.nn.silu),
-    "selu": (0, 0, jax.nn.selu),
-    "mish": (0, 0, jax.nn.mish),
-    "softplus": (0, 0, jax.nn.softplus),
+    "tanh": (0, 0, lambda x: jnp.tanh(x)),
+    "sigmoid": (0, 0, lambda x: jax.nn.sigmoid(x)),
+    "silu": (0, 0, lambda x: jax.nn.silu(x)),
+    "selu": (0, 0, lambda x: jax.nn.selu(x)),
+    "mish": (0, 0, lambda x: jax.nn.mish(x)),
+    "softplus": (0, 0, lambda x: jax.nn.softplus(x)),
     "leaky-relu": (1, 1, lambda x, slope: jnp.where(x > 0, x, slope * x)),
     "elu": (1, 1, lambda x, alpha: jax.nn.elu(x, alpha)),
-    "sin": (0, 0, jnp.sin),
-    "cos": (0, 0, jnp.cos),
-    "abs": (0, 0, jnp.abs),
+    "sin": (0, 0, lambda x: jnp.sin(x)),
+    "cos": (0, 0, lambda x: jnp.cos(x)),
+    "abs": (0, 0, lambda x: jnp.abs(x)),
     "layer-norm-no-weights": (0, 1, lambda x, eps=1e-5: normalised(x, eps)),
     "power": (1, 1, lambda x, q: jax.lax.integer_pow(x, whole("the exponent of power", q))),
     "plus": (1, 1, lambda x, number: x + number),

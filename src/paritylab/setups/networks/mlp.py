@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from paritylab.errors import InvalidInput, flag, require, whole
+from paritylab.later import jnp
 from paritylab.setups.inits import Init
 from paritylab.setups.networks.activations import ActivationLike, activation
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import jax.numpy as jnp
-
 from paritylab.errors import require, whole
+from paritylab.later import jnp
 from paritylab.setups.inits import Init
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-
 from paritylab.errors import require, whole
+from paritylab.later import jax, jnp
 from paritylab.setups.inits import Init
 
 

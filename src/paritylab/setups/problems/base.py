@@ -7,12 +7,11 @@ from collections.abc import Callable
 from dataclasses import Field
 from typing import Any, ClassVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from paritylab import rng
 from paritylab.errors import InvalidInput, flag, real, require, whole
+from paritylab.later import jax, jnp
 from paritylab.setups.problems import bits
 from paritylab.setups.problems.stages import Stage, at_stage
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
+
+from paritylab.later import jax, jnp
 
 
 def words(n: int) -> int:

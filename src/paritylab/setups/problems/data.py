@@ -6,10 +6,10 @@ import functools
 from dataclasses import dataclass, field
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from paritylab.errors import flag, require, whole
+from paritylab.later import jnp
 from paritylab.setups.problems.arrays import from_text, to_text
 from paritylab.setups.problems.base import AnyProblem
 

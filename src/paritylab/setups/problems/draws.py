@@ -13,11 +13,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.extend.random import threefry_2x32
 
+from paritylab.later import jax, jnp, random
 from paritylab.setups.problems import bits
 
 DIGITS = 16
@@ -103,7 +101,7 @@ def drawn(components: Sequence[tuple[float, Component]], n: int) -> Drawn:
 def words_at(key: Any, numbers: Any) -> tuple[Any, Any]:
     """Both words of each of these numbers under a key."""
     flat = jnp.asarray(numbers, jnp.uint32).reshape(-1)
-    made = threefry_2x32(jax.random.key_data(key), jnp.concatenate([jnp.zeros_like(flat), flat]))
+    made = random.threefry_2x32(jax.random.key_data(key), jnp.concatenate([jnp.zeros_like(flat), flat]))
     return made[: flat.size].reshape(numbers.shape), made[flat.size :].reshape(numbers.shape)
 
 

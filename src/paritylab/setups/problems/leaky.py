@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from paritylab import rng
 from paritylab.errors import real, require
+from paritylab.later import jax, jnp
 from paritylab.setups.problems import bits
 from paritylab.setups.problems.parity import Parity
 

@@ -7,10 +7,10 @@ import itertools
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from paritylab.errors import real, require
+from paritylab.later import jnp
 from paritylab.setups.problems import bits, draws, laws, targets
 from paritylab.setups.problems.base import AnyProblem, Inputs
 from paritylab.setups.problems.stages import Stage, at_stage, starts

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jax.numpy as jnp
-
 from paritylab.errors import flag, real, require, whole
+from paritylab.later import jnp
 from paritylab.setups.problems import laws
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from paritylab.errors import InvalidInput, flag, real, require, whole
+from paritylab.later import jnp
 from paritylab.setups.problems import bits, functions
 
 
