@@ -22,6 +22,8 @@ hypothesis.settings.load_profile("tests")
 if importlib.util.find_spec("torch") is None or importlib.util.find_spec("onnx") is None:
     collect_ignore_glob = ["src/paritylab/trained/torch_*", "src/paritylab/trained/onnx_*", "tests/test_from_torch.py"]
 
+os.environ["PARITYLAB_CACHE"] = "off"  # until the tests have a folder: nothing of theirs goes to the user's
+
 MOST_BYTES = 10**9
 """What a test process may take from one module to the next: JAX never forgets a compiled program by itself."""
 
@@ -39,6 +41,7 @@ def _programs_are_compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Non
     """
     base = tmp_path_factory.getbasetemp()
     shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "compiled"
+    os.environ["PARITYLAB_CACHE"] = str(shared)  # for the processes that tests start
     jax.config.update("jax_compilation_cache_dir", str(shared))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
 

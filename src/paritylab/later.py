@@ -5,9 +5,12 @@ What the store knows, and what is only listed, takes neither JAX nor SciPy's dis
 
 from __future__ import annotations
 
+import functools
 import importlib
 import types
 from typing import TYPE_CHECKING, Any
+
+from paritylab import compilation_cache
 
 if TYPE_CHECKING:
     import jax as jax
@@ -24,7 +27,13 @@ else:
         """A module by its name."""
 
         def __getattr__(self, name: str) -> Any:
-            return getattr(importlib.import_module(self.__name__), name)
+            return getattr(_loaded(self.__name__), name)
+
+    @functools.cache
+    def _loaded(name: str) -> types.ModuleType:
+        if name.partition(".")[0] == "jax":
+            compilation_cache.switch_on()
+        return importlib.import_module(name)
 
     jax, jnp, core, random = map(_Later, ("jax", "jax.numpy", "jax.extend.core", "jax.extend.random"))
     np, special, stats = map(_Later, ("numpy", "scipy.special", "scipy.stats"))

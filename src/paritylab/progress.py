@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from html import escape
 from typing import Any, Protocol
@@ -11,6 +12,9 @@ from paritylab import notebooks
 from paritylab.interrupts import Interrupts
 
 PATIENCE = 2.0
+SOON = 0.5
+"""Seconds after which the bar says what it waits for."""
+COMPILING = "compiling ..."
 BETWEEN = 0.25
 """Seconds from one change of a notebook's bar to the next."""
 
@@ -33,6 +37,8 @@ class Bar:
         self._start = time.perf_counter()
         self._interrupts = Interrupts() if cell else None
         self._shown: _Shown | None = None
+        self._done, self._open = 0, False
+        self._alarm: threading.Timer | None = None
         if wanted if wanted is not None else cell or sys.stderr.isatty():
             self._shown = _Cell(title, total) if cell else _Terminal(title, total)
 
@@ -42,6 +48,7 @@ class Bar:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._disarm()
         if self._interrupts is not None:
             self._interrupts.__exit__()
         if self._shown is not None:
@@ -54,9 +61,31 @@ class Bar:
         if self._shown is not None:
             self._shown.announce(text)
 
+    def wait(self, note: str) -> None:
+        """Say what it waits for, unless :meth:`show` is called within half a second."""
+        self._disarm()
+        if self._shown is not None:
+            self._alarm = threading.Timer(SOON, self._update, (self._done, note))
+            self._alarm.daemon = True
+            self._alarm.start()
+
     def show(self, done: int, note: str = "") -> None:
-        if self._shown is not None and time.perf_counter() - self._start >= PATIENCE:
+        self._disarm()
+        self._done = done
+        if self._open or time.perf_counter() - self._start >= PATIENCE:
+            self._update(done, note)
+
+    def _update(self, done: int, note: str) -> None:
+        if self._shown is not None:
+            self._open = True
             self._shown.update(done, note)
+
+    def _disarm(self) -> None:
+        """Let the alarm say nothing from here on."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm.join()
+            self._alarm = None
 
 
 class _Terminal:

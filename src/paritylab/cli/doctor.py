@@ -47,9 +47,9 @@ def run(options: argparse.Namespace) -> None:
         for done, (name, engine) in enumerate(registered.items()):
             bar.show(done, name)
             found.append(examined(name, engine, options.seconds))
-    chosen, advice, gpus = engines.choose(W1), hints(), seen()
+    chosen, advice, gpus, programs = engines.choose(W1), hints(), seen(), kept()
     if options.json:
-        print_json({"engines": found, "gpus": gpus, "auto": chosen, "advice": advice})
+        print_json({"engines": found, "gpus": gpus, "auto": chosen, "advice": advice, "programs": programs})
         return
     rows = [{"engine": each["engine"], "works": "yes" if each["works"] else "no", "steps/s": rounded(each["rate"]),
              "build": each["build"]} for each in found]
@@ -61,6 +61,7 @@ def run(options: argparse.Namespace) -> None:
         print(f"GPU {number}: {gpu['name']}, compute capability {gpu['capability']}, {gpu['processors']} processors,"
               f" {gpu['memory'] / 1e9:.0f} GB{'' if gpu['trains'] else ', not used by warps'}")
     print(f"'auto' takes {chosen} for these networks")
+    print(f"compiled programs are kept in {programs}" if programs else "compiled programs are not kept")
     for line in advice:
         print(line)
 
@@ -93,6 +94,14 @@ def seen() -> list[dict[str, Any]]:
          "memory": gpu.chip.memory, "trains": gpu in used}
         for gpu in (() if isinstance(found, str) else found)
     ]
+
+
+def kept() -> str | None:
+    """Where JAX keeps compiled programs."""
+    from paritylab.later import jax
+
+    config: Any = jax.config
+    return config.jax_compilation_cache_dir if config.jax_enable_compilation_cache else None
 
 
 def hints() -> list[str]:

@@ -81,6 +81,11 @@ def label(engine: str) -> str:
     return registry.label(named(engine))
 
 
+def compiles(engine: str) -> bool:
+    """Whether an engine compiles a program before it trains."""
+    return getattr(named(engine), "compiles", False)
+
+
 def choices(setups: Sequence[Setup], engine: str = "auto") -> list[tuple[str, str]]:
     """For each Setup the engine that will train it, and the name of its Records."""
     chosen = [choose(setup, engine) for setup in setups]

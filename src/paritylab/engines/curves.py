@@ -21,7 +21,7 @@ from paritylab.errors import InvalidInput, require
 from paritylab.later import jax
 from paritylab.memory import Part, require_room
 from paritylab.notebooks import table
-from paritylab.progress import Bar
+from paritylab.progress import COMPILING, Bar
 from paritylab.setups.losses import LossLike
 from paritylab.setups.setup import Setup
 
@@ -226,6 +226,7 @@ def curves_each(
         for program, members in together.items():
             jobs = [Job(setups[i], seed, np.asarray(runs)) for i in members]
             done = len(found) * len(runs) * last
+            bar.wait(COMPILING)
             made = on_jax(program, jobs, recording, lambda steps, done=done: bar.show(done + steps))
             found |= {i: _made(points, given[i], fields) for i, fields in zip(members, made, strict=True)}
     return [found[i] for i in range(len(setups))]

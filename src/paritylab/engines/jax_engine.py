@@ -149,6 +149,7 @@ class JaxEngine:
     """The engine as others see it: it can train everything, everywhere."""
 
     name = "jax"
+    compiles = True
     side_by_side = False
     records_curves = True
 

@@ -14,7 +14,7 @@ from paritylab import engines
 from paritylab.callbacks import Callback, Heard, heard
 from paritylab.errors import CellFailed, require, whole
 from paritylab.memory import Part, require_room
-from paritylab.progress import Bar
+from paritylab.progress import COMPILING, Bar
 from paritylab.running import crews
 from paritylab.running.cost import estimate
 from paritylab.running.interfaces import RecordStore, Trainer, check_store
@@ -131,6 +131,8 @@ def sweep(
             for group in _groups([each.job for each in work], [name for name, _ in chosen], crews.current() is None):
                 announcement.train(group)
                 members = {i: work[i] for i in group}
+                if engines.compiles(chosen[group[0]][0]):
+                    bar.wait(COMPILING)
                 _train(members, trainer, chosen[group[0]][0], threads, store, counter)
         seconds = time.perf_counter() - start
         if store is not None and any(each.parts for each in work):

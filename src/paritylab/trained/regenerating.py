@@ -18,7 +18,7 @@ from paritylab.engines.gradient import MOST_ORDERED
 from paritylab.errors import InvalidInput, require, unknown, whole
 from paritylab.later import jax
 from paritylab.memory import Part, require_room
-from paritylab.progress import Bar
+from paritylab.progress import COMPILING, Bar
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import DIVERGED, SOLVED, STATUSES, Records
 from paritylab.trained import params as arrays
@@ -167,6 +167,8 @@ def _trained(
     early, late = (steps > 0) & (steps < asked.steps), steps > asked.steps
     options: dict[str, Any] = {} if threads is None else {"threads": threads}
     with Bar("model-steps", int(records.steps.sum() + steps[early | late].sum()), progress) as bar:
+        if engines.compiles(engine):
+            bar.wait(COMPILING)
         jobs = [engines.Job(setup, seed, records.run), engines.Job(setup, seed, asked.run[early], steps[early])]
         again, tree = engines.final_params(jobs, engine, bar.show, **options)
         identical = _same(records, again.take(np.arange(len(records))))

@@ -85,6 +85,7 @@ class WarpsEngine:
     """The engine as others see it."""
 
     name = "warps"
+    compiles = True
     side_by_side = True
     records_curves = True
 
