@@ -144,7 +144,9 @@ class Pursuit(Request[Race]):
     def answer(self, lab: Lab) -> Race:
         extend = functools.partial(races.extend, engine=lab.engine, threads=lab.threads, store=lab.store,
                                    progress=lab.progress)
-        entries = self.strategy(races.enter(self.setups, self.q, self.runs, lab.seed, lab.engine), extend)
+        entries = races.enter(self.setups, self.q, self.runs, lab.seed, lab.engine)
+        races.tell_earlier(entries, lab.store)
+        entries = self.strategy(entries, extend)
         for entry in entries:
             lab.count(entry.setup, entry.engine, len(entry.records), int(entry.records.steps.sum()), entry.reused)
             lab.sources += [sources.of_entry(entry)] if entry.horizon else []

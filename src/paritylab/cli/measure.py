@@ -31,6 +31,8 @@ def add(commands: Any) -> None:
     add_seed(protocol)
     add_protocol(protocol)
     engine = add_engine(parser)
+    engine.add_argument("--any-arithmetic", action="store_true", help="use stored runs of earlier versions of the"
+                        " engine's arithmetic too, and do not train them again")
     add_crew(engine)
     engine.add_argument("--figure", action="store_true", help="write the survival curves under --out")
     add_common(parser, run)
@@ -108,6 +110,7 @@ def run(options: argparse.Namespace) -> None:
         "threads": options.threads,
         "store": store,
         "progress": False if options.json else None,
+        "any_arithmetic": options.any_arithmetic,
     }
     with hired(options):
         if options.race:
@@ -128,7 +131,8 @@ def run(options: argparse.Namespace) -> None:
         return
     from paritylab.setups.words import problem_in_words
 
-    print(f"{problem_in_words(best.setup.problem)}, {options.runs} runs, engine {best.engine}, {seconds:.1f} s")
+    told = " and ".join((best.engine, *best.earlier))
+    print(f"{problem_in_words(best.setup.problem)}, {options.runs} runs, engine {told}, {seconds:.1f} s")
     for result in results:
         head = f"lr {result.setup.learner.optimiser.lr:g}: " if len(results) > 1 else ""
         tail = "  <- best 10th percentile" if len(results) > 1 and result is best else ""

@@ -47,7 +47,11 @@ class TracingPool(Pool, Protocol):
 
 
 class Engine(Protocol):
-    """Something that trains runs."""
+    """Something that trains runs.
+
+    It may also have ``arithmetic``, the version of its sums (1 by default; see :mod:`paritylab.engines.arithmetic`),
+    and ``compiles``, whether it compiles a program before it trains (no by default).
+    """
 
     name: str
     side_by_side: bool

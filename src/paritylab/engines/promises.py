@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from paritylab import provenance
 from paritylab.engines import registry, starts
+from paritylab.engines.arithmetic import parsed
 from paritylab.engines.registry import engines
 from paritylab.setups.setup import Setup
 
@@ -18,15 +19,28 @@ def labelled(label: str, setup: Setup) -> str | None:
     return None
 
 
+def current(label: str) -> str:
+    """The label of the same engine with the arithmetic that it has here.
+
+    >>> current("jax"), current("unheard_of")
+    ('jax', 'unheard_of')
+    """
+    here = {parsed(registry.label(each))._replace(version=1): each for each in engines().values()}
+    same = here.get(parsed(label)._replace(version=1))
+    return label if same is None else registry.label(same)
+
+
 def exact(engine: str | None, label: str, setup: Setup, origin: Mapping[str, str]) -> bool:
     """Whether an engine of this machine makes, to the last bit, the records of this label that come from there."""
+    if label != current(label):
+        return False
     here = provenance.origin()
     alike = all(origin.get(name) == here[name] for name in ("hardware", "processor", "libraries"))
     if engine == "lanes":
         vectors = _vectors() and "baseline" not in origin.get("build", "")
         return alike or (vectors and _kernel_alone(setup))
     if engine == "jax":
-        return label == "jax" and alike
+        return not parsed(label).device and alike
     return engine == "warps" and bool(origin) and origin.get("build") == provenance.build(label)
 
 

@@ -7,6 +7,7 @@ import warnings
 from importlib import metadata
 from typing import Any
 
+from paritylab.engines import arithmetic
 from paritylab.engines.interface import Engine
 from paritylab.engines.jax_engine import JaxEngine
 from paritylab.engines.lanes import LanesEngine
@@ -39,9 +40,10 @@ _code = functools.cache(sources.digest)
 
 
 def label(engine: Engine) -> str:
-    """The name under which an engine's Records are kept: one that another package brings is known by its code too."""
-    module = type(engine).__module__
-    return engine.label() if module.startswith("paritylab.") else f"{engine.label()}_{_code(module)[:12]}"
+    """The name under which an engine's Records are kept: another arithmetic has another one, and an engine that another
+    package brings is known by its code too."""
+    module, known = type(engine).__module__, arithmetic.labelled(engine.label(), getattr(engine, "arithmetic", 1))
+    return known if module.startswith("paritylab.") else f"{known}_{_code(module)[:12]}"
 
 
 def names() -> tuple[str, ...]:

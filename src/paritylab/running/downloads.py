@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from paritylab.engines.arithmetic import parsed
 from paritylab.errors import InvalidInput, require, whole
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import COLUMNS, STATUSES, Records
@@ -26,11 +27,12 @@ def read(path: Path) -> tuple[Setup, str, int, Records]:
         raise InvalidInput(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not JSON'}") from error
     try:
         require(document["paritylab"] == "records" and document["format"] == FORMAT, "it has another format")
-        require(document["engine"] == ENGINE, f"it must be of the engine {ENGINE}, not {document['engine']!r}")
+        label = str(document["engine"])
+        require(parsed(label).name == ENGINE, f"it must be of the engine {ENGINE}, not {label!r}")
         seed = whole("the seed", document["seed"])
         require(0 <= seed < 2**32, f"the seed must be in 0..2^32-1, not {seed}")
         setup = Setup.from_json(json.dumps(document["setup"]))
-        return setup, ENGINE, seed, _records(document, setup)
+        return setup, label, seed, _records(document, setup)
     except (InvalidInput, ValueError, KeyError, TypeError, OverflowError) as error:
         why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         raise InvalidInput(f"{path} does not hold records of the page: {why}") from error

@@ -15,6 +15,7 @@ import numpy as np
 
 from paritylab import engines
 from paritylab.aliases import Arrays
+from paritylab.engines.arithmetic import earlier
 from paritylab.engines.curves import SERIES, Curves, curves_each, stepping
 from paritylab.errors import InvalidInput
 from paritylab.later import jax
@@ -50,16 +51,17 @@ def keep(
 
 def name_of(task: KeptTask, engine: str) -> str:
     """The name of the file that keeps what an engine made of a task."""
-    return task.name if isinstance(task, ComputeTask) else task.name_on(engine)
+    return task.name if isinstance(task, ComputeTask) else task.name_on(engines.versioned(engine))
 
 
 def find(task: KeptTask, directory: Path, engine: str = "auto") -> Arrays | None:
-    """What a directory keeps of a task, by any engine; the one asked for first."""
+    """What a directory keeps of a task, by any engine and version; the one asked for first."""
     if isinstance(task, ComputeTask):
         names = [task.name]
     else:
         chosen = engines.choose(task.setup, engine, curves=isinstance(task, CurveTask))
-        names = [task.name_on(each) for each in dict.fromkeys((chosen, *engines.registered()))]
+        versions = map(engines.versioned, dict.fromkeys((chosen, *engines.registered())))
+        names = [task.name_on(each) for now in versions for each in (now, *earlier(now))]
     found = (recall(directory / f"{name}.npz", load_arrays) for name in names)
     return next((arrays for arrays in found if arrays is not None), None)
 

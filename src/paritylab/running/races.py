@@ -21,9 +21,11 @@ import numpy as np
 
 from paritylab import statistics
 from paritylab.aliases import Interval
+from paritylab.engines.arithmetic import earlier
 from paritylab.errors import require
 from paritylab.running import crews
 from paritylab.running.interfaces import RecordStore, check_store
+from paritylab.running.known import look_up
 from paritylab.running.sweeps import Result, run_numbers, sweep
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import CENSORED, SOLVED, Records
@@ -161,6 +163,7 @@ def race(
     store: RecordStore | None = None,
     progress: bool | None = None,
     follow: float = 0,
+    any_arithmetic: bool = False,
 ) -> Race:
     """Find the Setup with the smallest ``q``-th percentile of t_c, trained no longer than it takes to tell.
 
@@ -174,6 +177,7 @@ def race(
         store: where Records are kept and looked up; None keeps nothing.
         progress: a bar on standard error; by default only on a terminal.
         follow: the percentile of every Setup is followed until it is known or must exceed so many steps.
+        any_arithmetic: use stored runs of earlier versions of the engine's arithmetic too, and do not train them again.
 
     >>> from paritylab import SGD, Learner, Parity, Protocol
     >>> setups = [Setup(Parity(8, 2), Learner(optimiser=SGD(lr)), Protocol(eval_size=128)) for lr in (1.0, 0.001)]
@@ -183,9 +187,13 @@ def race(
     """
     require(len(setups) > 0, "a race needs at least one setup")
     check_store(store)
-    options = {"engine": engine, "threads": threads, "store": store, "progress": progress}
+    options = {"engine": engine, "threads": threads, "store": store, "progress": progress,
+               "any_arithmetic": any_arithmetic}
     start = time.perf_counter()
-    entries = decide(enter(setups, q, runs, seed, engine), functools.partial(extend, **options), follow)
+    entries = enter(setups, q, runs, seed, engine)
+    if not any_arithmetic:
+        tell_earlier(entries, store)
+    entries = decide(entries, functools.partial(extend, **options), follow)
     return Race(tuple(entries), time.perf_counter() - start)
 
 
@@ -202,6 +210,13 @@ def enter(
     records = _stopped(np.array(numbers), 0)
     return [Entry(setup, label, seed, records, 0.0, len(records), runs=numbers, q=q)
             for setup, (_, label) in zip(setups, crews.trainer().choices(setups, engine), strict=True)]
+
+
+def tell_earlier(entries: Sequence[Entry], store: RecordStore | None) -> None:
+    """Say which runs are trained again since an earlier arithmetic made those of the store."""
+    some = [entry for entry in entries if earlier(entry.engine)]
+    if some:
+        look_up(store, [entry.setup for entry in some], [entry.engine for entry in some], some[0].seed, some[0].runs)
 
 
 def decide(entries: Sequence[Entry], extend: Callable[[Entry, int], Entry], follow: float = 0) -> list[Entry]:
@@ -248,17 +263,19 @@ def extend(
     threads: int | None = None,
     store: RecordStore | None = None,
     progress: bool | None = None,
+    any_arithmetic: bool = False,
 ) -> Entry:
     """The Entry with all runs followed up to ``steps`` (the next check, at most the step limit)."""
     if _limit(entry.setup, steps) <= entry.horizon:
         return entry
     part = _stage(entry.setup, steps)
-    ledger = _Ledger(entry, part, store)
+    ledger = _Ledger(entry, part, store, any_arithmetic)
     (result,) = sweep([part], entry.runs, seed=entry.seed, engine=engine, threads=threads, store=ledger,
-                      progress=progress)
+                      progress=progress, any_arithmetic=any_arithmetic)
     trained = entry.trained | ledger.trained
     known = {"reused": len(entry.runs) - len(trained), "trained": trained}
-    return replace(entry, records=result.records, seconds=entry.seconds + result.seconds, **known)
+    return replace(entry, records=result.records, seconds=entry.seconds + result.seconds, engine=result.engine,
+                   earlier=result.earlier, **known)
 
 
 def missing(entry: Entry, steps: int, store: RecordStore) -> tuple[Setup, Entry] | None:
@@ -301,8 +318,9 @@ def _stage_ends(setup: Setup) -> list[int]:
 class _Ledger:
     """The records of one stage: runs that ended belong to the race's Setup, runs that stopped to the stage's."""
 
-    def __init__(self, entry: Entry, part: Setup, store: RecordStore | None) -> None:
+    def __init__(self, entry: Entry, part: Setup, store: RecordStore | None, any_arithmetic: bool = False) -> None:
         self._entry, self._part, self._store = entry, part, store
+        self._left_out = () if any_arithmetic else earlier(entry.engine)
         self.trained: set[int] = set()
         self.root = None if store is None else store.root
 
@@ -311,6 +329,7 @@ class _Ledger:
     ) -> dict[tuple[str, str, int], Records]:
         """What a stage up to its step limit would give, of all runs that were trained so far or further."""
         part, own = self._part, self._entry.setup
+        engines = engines and set(engines).difference(self._left_out)
         if self._store is None:
             known = self._entry.records.take(~self._entry.pending)
             return {(part.id, engine, seed): known for engine in engines or (self._entry.engine,)}

@@ -33,6 +33,8 @@ class Result:
     """Why there are not all the records asked for, where a user's function failed or memory did not suffice."""
     kept: KeptNetworks | None = field(default=None, compare=False)
     """Where networks may be that were kept beside the records."""
+    earlier: tuple[str, ...] = ()
+    """Other labels that some of the records have: of earlier arithmetic, where ``any_arithmetic`` asked for it."""
 
     @property
     def summary(self) -> statistics.Summary:
@@ -48,6 +50,7 @@ class Result:
         return {
             "setup_id": self.setup.id,
             "engine": self.engine,
+            **({"earlier": list(self.earlier)} if self.earlier else {}),
             "seed": self.seed,
             "lr": self.setup.learner.optimiser.lr,
             **self.summary.to_dict(),

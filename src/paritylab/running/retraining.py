@@ -42,8 +42,14 @@ class Lot:
 
     @functools.cached_property
     def engine(self) -> str:
-        """The engine of this machine that has this label, if it can train the Setup; ``auto`` otherwise."""
-        return promises.labelled(self.label, self.setup) or engines.AUTO
+        """The engine of this machine that has this label, in whichever version of its arithmetic, if it can train the
+        Setup; ``auto`` otherwise."""
+        return promises.labelled(promises.current(self.label), self.setup) or engines.AUTO
+
+    @property
+    def earlier(self) -> bool:
+        """Whether an earlier arithmetic of an engine that is here made the records."""
+        return self.engine != engines.AUTO and self.label != promises.current(self.label)
 
     @property
     def exact(self) -> bool:
@@ -59,13 +65,18 @@ class Compared(NamedTuple):
     """Where they differ though they must be the same, in words."""
     p_value: float | None = None
     """Where they need not be the same: of their having one law. The same runs begin alike, so it errs high."""
+    accuracy_p_value: float | None = None
+    """The same of their final accuracies."""
 
 
 def compared(lot: Lot, before: Records, again: Records) -> Compared:
     """What training a lot again says of its records."""
     identical = before.digest == again.digest
     if not lot.exact:
-        return Compared(identical, p_value=1.0 if identical else statistics.compare(before, again).p_value)
+        if identical:
+            return Compared(True, p_value=1.0, accuracy_p_value=1.0)
+        return Compared(False, None, statistics.compare(before, again).p_value,
+                        statistics.compare_accuracy(before, again))
     if identical:
         return Compared(True)
     first, second = (records.take(np.argsort(records.run)) for records in (before, again))

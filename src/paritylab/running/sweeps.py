@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from paritylab.progress import COMPILING, Bar
 from paritylab.running import crews
 from paritylab.running.cost import estimate
 from paritylab.running.interfaces import RecordStore, Trainer, check_store
+from paritylab.running.known import look_up
 from paritylab.running.result import Result as Result
 from paritylab.running.results import Results
 from paritylab.setups import identity
@@ -70,6 +71,7 @@ def sweep(
     store: RecordStore | None = None,
     progress: bool | None = None,
     any_engine: bool = False,
+    any_arithmetic: bool = False,
     keep: str | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> Results:
@@ -85,6 +87,7 @@ def sweep(
         store: where Records are kept and looked up; None keeps nothing.
         progress: a bar on standard error; by default only on a terminal.
         any_engine: take another engine's records of a Setup where the store holds all runs asked for.
+        any_arithmetic: use stored runs of earlier versions of the engine's arithmetic too, and do not train them again.
         keep: ``weights`` keeps the networks at the end of their runs, beside the records, for :meth:`Result.networks`.
         callbacks: those who are told how it goes on, such as ``[pl.callbacks.TensorBoard("logs")]``.
     """
@@ -100,23 +103,15 @@ def sweep(
         kept.expect(setups, len(numbers))
         trainer = Keeper(kept)
     chosen = _choices(trainer, setups, engine)
-    labels = [label for _, label in chosen]
-    known = [Records.empty()] * len(setups)
-    if store is not None and setups:
-        found = store.find({setup.id for setup in setups}, None if any_engine else set(labels), seed, wanted)
-        known = [found.get((setup.id, label, seed), have)
-                 for setup, label, have in zip(setups, labels, known, strict=True)]
-        if any_engine:
-            labels = _completest(found, setups, labels, seed, len(numbers))
-            known = [found.get((setup.id, label, seed), have)
-                     for setup, label, have in zip(setups, labels, known, strict=True)]
-    missing = [numbers[:0] if len(have) == len(numbers) else np.setdiff1d(numbers, have.run) for have in known]
+    known = look_up(store, setups, [label for _, label in chosen], seed, wanted, any_engine, any_arithmetic)
+    missing = [numbers[:0] if len(have.records) == len(numbers) else np.setdiff1d(numbers, have.records.run)
+               for have in known]
     failures = _failures(setups, missing)
     if len(setups) == 1 and failures[0]:
         raise CellFailed(failures[0])
     missing = [left[:0] if failure else left for left, failure in zip(missing, failures, strict=True)]
-    work = [_Collector(engines.Job(setup, seed, left), label, failure)
-            for setup, left, label, failure in zip(setups, missing, labels, failures, strict=True)]
+    work = [_Collector(engines.Job(setup, seed, left), have.label, failure)
+            for setup, left, have, failure in zip(setups, missing, known, failures, strict=True)]
     start = time.perf_counter()
     title = "training" if len(setups) == 1 else f"training {len(setups)} setups"
     root = None if store is None else store.root
@@ -141,8 +136,11 @@ def sweep(
         for each, have in zip(work, known, strict=True):
             if each.failure is not None and len(work) > 1:
                 warnings.warn(each.failure, CellFailed, stacklevel=2)
-            records = Records.concatenate([have, *each.parts]).ordered() if each.parts else have  # the store sorts
-            results.append(Result(each.job.setup, each.label, seed, records, seconds, len(have), each.failure, kept))
+            records = have.records  # the store sorts
+            if each.parts:
+                records = Records.concatenate([records, *each.parts]).ordered()
+            results.append(Result(each.job.setup, each.label, seed, records, seconds, len(have.records), each.failure,
+                                  kept, have.earlier))
             if keep is not None and len(records):
                 regenerating.complete(results[-1].measured, threads, progress)
         if len(results) == 1 and results[0].failure:
@@ -173,6 +171,7 @@ def measure(
     threads: int | None = None,
     store: RecordStore | None = None,
     progress: bool | None = None,
+    any_arithmetic: bool = False,
     keep: str | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> Result:
@@ -188,6 +187,7 @@ def measure(
         threads: cores for the native engine; all of them unless said.
         store: where Records are kept and looked up; None keeps nothing.
         progress: a bar on standard error; by default only on a terminal.
+        any_arithmetic: use stored runs of earlier versions of the engine's arithmetic too, and do not train them again.
         keep: ``weights`` keeps the networks at the end of their runs, beside the records, for :meth:`Result.networks`.
         callbacks: those who are told how it goes on, such as ``[pl.callbacks.TensorBoard("logs")]``.
 
@@ -197,8 +197,8 @@ def measure(
     20
     """
     setup = Setup(problem, learner or Learner(), protocol or Protocol())
-    return sweep([setup], runs, seed=seed, engine=engine, threads=threads, store=store, progress=progress, keep=keep,
-                 callbacks=callbacks)[0]
+    return sweep([setup], runs, seed=seed, engine=engine, threads=threads, store=store, progress=progress,
+                 any_arithmetic=any_arithmetic, keep=keep, callbacks=callbacks)[0]
 
 
 def _keeping(keep: str | None, store: RecordStore | None) -> KeptNetworks:
@@ -229,21 +229,6 @@ def _told(job: engines.Job, engine: str, runs: range) -> dict[str, Any]:
     """A job for those who look on."""
     return {"setup_id": job.setup.id, "setup": job.setup.to_json(), "engine": engine, "seed": job.seed,
             "first": min(runs[:1], default=0), "runs": len(runs), "known": len(runs) - len(job.runs)}
-
-
-def _completest(
-    found: Mapping[tuple[str, str, int], Records], setups: Sequence[Setup], labels: Sequence[str], seed: int, runs: int
-) -> list[str]:
-    """The labels of engines that have done all the runs, where there are any."""
-    others: dict[str, list[str]] = {}
-    for setup_id, engine, _ in found:
-        others.setdefault(setup_id, []).append(engine)
-    best: list[str] = []
-    for setup, label in zip(setups, labels, strict=True):
-        engines = [label, *sorted(others.get(setup.id, ()))]
-        done = (each for each in engines if len(found.get((setup.id, each, seed), ())) == runs)
-        best.append(next(done, label))
-    return best
 
 
 def _groups(jobs: Sequence[engines.Job], chosen: Sequence[str], here: bool) -> Iterable[list[int]]:

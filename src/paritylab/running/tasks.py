@@ -76,13 +76,13 @@ class CurveTask:
     how: Recorded
 
     def name_on(self, engine: str) -> str:
-        """The name of the file that keeps them, by the engine that made them."""
+        """The name of the file that keeps them, by the engine that made them, with the version of its arithmetic."""
         how = {name: value for name, value in self.how.options().items() if value is not None or name == "every"}
         return kept_name("curves", {"setup": self.setup.id, "engine": engine, **how}, self.seed)
 
     @property
     def name(self) -> str:
-        return self.name_on(engines.choose(self.setup, curves=True))
+        return self.name_on(engines.versioned(engines.choose(self.setup, curves=True)))
 
 
 def kept_name(name: str, parameters: Mapping[str, Any], seed: int) -> str:
@@ -100,12 +100,12 @@ class ParamsTask:
     runs: int
 
     def name_on(self, engine: str) -> str:
-        """The name of the file that keeps them, by the engine that trained them."""
+        """The name of the file that keeps them, by the engine that trained them, with the version of its arithmetic."""
         return kept_name("params", {"setup": self.setup.id, "engine": engine, "runs": self.runs}, self.seed)
 
     @property
     def name(self) -> str:
-        return self.name_on(engines.choose(self.setup))
+        return self.name_on(engines.versioned(engines.choose(self.setup)))
 
 
 @dataclass(frozen=True)

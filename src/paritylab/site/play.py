@@ -135,7 +135,9 @@ def _thinned(curve: dict[str, list[float]]) -> dict[str, Any]:
 
 
 def scripts() -> dict[str, Any]:
-    """What the workers are made of, by the name of the script that brings it."""
+    """What the workers are made of, by the name of the script that brings it, and how their records are labelled."""
+    from paritylab.engines import label
+
     parts = [(engine.FOLDER / f"{name}.js").read_text(encoding="utf-8") for name in ("message", "engine", "worker")]
     modules = {f"engine-{isa}": base64.b64encode(engine.module(isa)).decode() for isa in engine.ISAS}
-    return {"engine": {"worker": "\n".join(parts)}, **modules}
+    return {"engine": {"worker": "\n".join(parts), "label": label("lanes")}, **modules}

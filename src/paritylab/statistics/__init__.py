@@ -16,6 +16,7 @@ from paritylab.aliases import Interval as Interval
 from paritylab.statistics.fractions import Comparison as Comparison
 from paritylab.statistics.fractions import Survival as Survival
 from paritylab.statistics.fractions import compare as compare
+from paritylab.statistics.fractions import compare_accuracy as compare_accuracy
 from paritylab.statistics.fractions import solved_fraction as solved_fraction
 from paritylab.statistics.fractions import still_training as still_training
 from paritylab.statistics.fractions import survival as survival
@@ -31,3 +32,4 @@ from paritylab.statistics.scaling import power_law_fit as power_law_fit
 from paritylab.statistics.scaling import power_law_fit_runs as power_law_fit_runs
 from paritylab.statistics.summaries import Summary as Summary
 from paritylab.statistics.summaries import summary as summary
+from paritylab.statistics.sums import p_value_of_sum as p_value_of_sum

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paritylab.aliases import Floats, Interval
-from paritylab.later import special
+from paritylab.later import special, stats
 from paritylab.statistics.binomial import deviate
 from paritylab.statistics.percentiles import tail_of
 from paritylab.statistics.risk import event_steps, risk
@@ -102,6 +102,14 @@ class Comparison(NamedTuple):
 
     statistic: float
     p_value: float
+
+
+def compare_accuracy(first: Records, second: Records) -> float:
+    """The p-value of two samples' final accuracies having the same distribution (Kolmogorov-Smirnov; diverged runs,
+    which have none, left out)."""
+    mine, theirs = (records.accuracy[~np.isnan(records.accuracy)] for records in (first, second))
+    tested: Any = stats.ks_2samp(mine, theirs) if len(mine) and len(theirs) else None
+    return 1.0 if tested is None else float(tested.pvalue)
 
 
 def compare(first: Records, second: Records) -> Comparison:

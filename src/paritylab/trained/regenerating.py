@@ -159,6 +159,9 @@ def _trained(
     """Params at these steps, and whether they are promised to be those of the measured runs."""
     setup, seed, label = measured.setup, measured.seed, measured.engine
     engine = promises.labelled(label, setup)
+    if (now := promises.current(label)) != label:
+        raise InvalidInput(f"an earlier arithmetic measured these runs ({label!r}; here it is {now!r}): measure them"
+                           " again for their networks")
     if engine is None:
         raise InvalidInput(f"these runs were measured by {label!r}, which is not on this machine: their networks cannot"
                            " be trained again here; measure with keep='weights' there")

@@ -23,8 +23,11 @@ from paritylab.running import keeping
 from paritylab.running.cost import step_seconds
 from paritylab.running.retraining import AT_ONCE, Lot, compared, sampled, trained_again
 from paritylab.running.tasks import ComputeTask, CurveTask, ParamsTask, runs_of
+from paritylab.statistics import p_value_of_sum
+from paritylab.storage.records import Records
 from paritylab.storage.store import Store, StoreWarning
 
+EARLIER = "{} of an earlier arithmetic, trained again and compared by distribution"
 T = TypeVar("T")
 Over = Callable[[], bool]
 
@@ -50,8 +53,12 @@ def check_store(
                 count(report, "stored records", len(again), found.identical)
                 if found.difference is not None:
                     report.differ(where, found.difference)
+                if lot.earlier:
+                    report.checked[EARLIER.format("stored records")] += len(again)
                 if found.p_value is not None:
                     report.weigh(where, "records of another law", found.p_value)
+                if found.accuracy_p_value is not None:
+                    report.weigh(where, "accuracies of another law", found.accuracy_p_value)
                 bar.show(report.checked["stored records, trained again"])
 
 
@@ -119,7 +126,8 @@ class Listed(NamedTuple):
 
 
 def listed(entries: Sequence[Entry], report: Report) -> list[Listed]:
-    """Every line of shipped evidence whose values must be the same if it is trained here."""
+    """Every line of shipped evidence whose values must be the same if it is trained here; of those that an earlier
+    arithmetic made, every line whose steps must have the same distribution."""
     found: list[Listed] = []
     for entry in entries:
         table = entry.table(Path()) if entry.source == "shipped" else None
@@ -138,8 +146,10 @@ def listed(entries: Sequence[Entry], report: Report) -> list[Listed]:
                     continue
                 lot = Lot(source.task.setup, source.task.seed, np.arange(runs_of(source.task)), source.engine,
                           _origin(entry, source))
-                if lot.exact:
+                if lot.exact or (lot.earlier and source.what in ("records", "outcomes")):
                     found.append(Listed(entry, source, lot))
+                elif lot.earlier:
+                    report.left_out["listed curves and networks of an earlier arithmetic"] += 1
                 else:
                     report.left_out["listed Setups of an engine or machine that rounds otherwise"] += 1
     return found
@@ -154,7 +164,7 @@ def _origin(entry: Entry, source: Source) -> dict[str, str]:
 
 
 def check_listed(chosen: Sequence[Listed], over: Over, report: Report, progress: bool | None = None) -> None:
-    """Train what is listed; its digest must be the same."""
+    """Train what is listed; its digest must be the same, or of an earlier arithmetic the distribution of its steps."""
     with Bar("listed records, again", len(chosen), progress) as bar:
         done = 0
         for batch in batches(chosen):
@@ -165,11 +175,11 @@ def check_listed(chosen: Sequence[Listed], over: Over, report: Report, progress:
                     report.differ(each.where, f"cannot be trained again: {again}")
                     continue
                 known = sources.outcomes(again) if each.source.what == "outcomes" else again
-                _same(each, {known.digest}, report)
+                (_alike if each.lot.earlier else _same)(each, known, report)
                 bar.show(done := done + 1)
             for each in batch:
                 if isinstance(each.source.task, CurveTask | ParamsTask) and not over():
-                    _same(each, _kept_again(each), report)
+                    _same_digest(each, _kept_again(each), report)
                     bar.show(done := done + 1)
 
 
@@ -184,7 +194,20 @@ def _kept_again(each: Listed) -> set[str]:
     return {sources.of_arrays(task, arrays, leaving).digest for leaving in ((), sources.LATER)}
 
 
-def _same(each: Listed, digests: set[str], report: Report) -> None:
+def _alike(each: Listed, again: Records, report: Report) -> None:
+    """Evidence has the sum of its runs' steps, which solved runs end early and unsolved ones at their step limit."""
+    report.checked[EARLIER.format("listed runs")] += len(again)
+    before, now = each.source.steps, int(again.steps.sum())
+    same = again.digest == each.source.digest
+    p_value = 1.0 if same else p_value_of_sum(before, again.steps, each.lot.setup.protocol.max_steps)
+    report.weigh(each.where, f"{len(again)} runs took {before:,} steps and take {now:,}, trained again", p_value)
+
+
+def _same(each: Listed, again: Records, report: Report) -> None:
+    _same_digest(each, {again.digest}, report)
+
+
+def _same_digest(each: Listed, digests: set[str], report: Report) -> None:
     same = each.source.digest in digests
     count(report, f"listed runs ({each.source.what})", len(each.lot.runs), same)
     if not same:

@@ -189,7 +189,7 @@ print(result)`;
   const records = ({ setup, seed }, networks) => {
     const done = networks.records.filter(Boolean), column = (name) => done.map((record) => (Number.isNaN(record[name]) ? null : record[name]));
     const told = Object.fromEntries(["run", "status", "t_c", "steps", "accuracy", "loss"].map((name) => [name, column(name)]));
-    return JSON.stringify({ paritylab: "records", format: 1, setup, engine: "lanes", rounding: networks.isa, seed, ...told });
+    return JSON.stringify({ paritylab: "records", format: 1, setup, engine: window.paritylab.engine.label, rounding: networks.isa, seed, ...told });
   };
   return { blank, controls, toHash, fromHash, python, shell, records, exact };
 })();
