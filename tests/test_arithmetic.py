@@ -36,6 +36,12 @@ NEW = f"{ENGINE}_2"
 AGAIN = "are trained again: the store has them by arithmetic 1"
 
 
+@pytest.fixture(autouse=True)
+def _first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine has its first arithmetic."""
+    monkeypatch.setattr(type(engines.named(ENGINE)), "arithmetic", 1)
+
+
 @pytest.fixture
 def second(monkeypatch: pytest.MonkeyPatch) -> None:
     """From here on the engine has its second arithmetic."""
@@ -173,6 +179,14 @@ def test_a_crew_of_another_version_keeps_its_records_under_its_label(
     monkeypatch.setattr(crews, "trainer", Crew)
     with pytest.warns(engines.EngineNotice, match=AGAIN):
         assert (measured(store).engine, measured(store).reused) == (NEW, 20)
+
+
+def test_an_engine_is_found_by_the_label_of_its_records(second: None) -> None:
+    assert engines.choose(SETUP, NEW) == ENGINE
+    with pytest.raises(InvalidInput, match=f"the engine '{ENGINE}' has arithmetic 2 here, not 3"):
+        engines.choose(SETUP, f"{ENGINE}_3")
+    with pytest.raises(InvalidInput, match="unknown engine 'warps_No_Such_GPU'"):
+        engines.choose(SETUP, "warps_No_Such_GPU")
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

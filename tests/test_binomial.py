@@ -25,6 +25,12 @@ def test_the_quantile_is_the_first_count_that_reaches_the_level(runs: int, chanc
     assert count == 0 or special.bdtr(count - 1, runs, chance) < level
 
 
+@pytest.mark.parametrize(("runs", "count"), [(2, 0), (4, 1), (60, 27)])
+def test_a_quantile_whose_chance_is_the_level_exactly_is_reached(runs: int, count: int) -> None:
+    """Half of the chances of a fair coin: 1/4 of two throws have no head at all."""
+    assert quantile(runs, 0.5, 0.25) == count == int(stats.binom.ppf(0.25, runs, 0.5))
+
+
 @given(st.floats(1e-12, 0.5))
 def test_a_tail_begins_where_the_normal_distribution_says(tail: float) -> None:
     assert deviate(tail) == pytest.approx(-float(special.ndtri(tail)), rel=1e-12, abs=1e-12)

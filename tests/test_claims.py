@@ -9,6 +9,7 @@ from paritylab import papers
 from paritylab.claims import Lab, evidence, reproduce
 from paritylab.claims.registry import registry
 from paritylab.cli import main
+from paritylab.engines import label
 from paritylab.storage.kept import KeptWarning
 
 FAST = "barak2022.fig2-left"
@@ -32,7 +33,7 @@ def test_a_trial_leaves_figure_data_result_and_if_asked_evidence(package):
     assert all(path.stat().st_size > 0 for path in result.files)
     recorded = evidence.shipped(FAST)["quick"]
     assert recorded["verdict"] == result.verdict
-    assert recorded["engines"] == ["lanes"]
+    assert recorded["engines"] == [label("lanes")]
     assert recorded["seed"] == 0
     assert {"jax", "numpy", "paritylab", "python"} <= set(recorded["versions"])
     assert (package / "shipped" / f"{FAST}.svg").read_bytes().startswith(b"<?xml")

@@ -48,7 +48,7 @@ def choose(setup: Setup, engine: str = "auto", curves: bool = False) -> str:
         raise InvalidInput(f"{absence}; allowed here: {', '.join(there)}")
     if why_not := found.refusal(setup):
         raise InvalidInput(f"engine {engine!r} cannot train this: {why_not}; use 'jax' or 'auto'")
-    return engine
+    return found.name
 
 
 def _fastest(setup: Setup, curves: bool) -> str:

@@ -12,7 +12,7 @@ from paritylab.engines.interface import Engine
 from paritylab.engines.jax_engine import JaxEngine
 from paritylab.engines.lanes import LanesEngine
 from paritylab.engines.warps import WarpsEngine
-from paritylab.errors import in_a_line, unknown
+from paritylab.errors import in_a_line, require, unknown
 from paritylab.functions import sources
 
 GROUP = "paritylab.engines"
@@ -52,7 +52,12 @@ def names() -> tuple[str, ...]:
 
 
 def named(name: str) -> Engine:
-    """The engine of this name."""
-    if name not in engines():
+    """The engine of this name, or of this label of its records where it has no device."""
+    known, told = engines(), arithmetic.parsed(name)
+    if name in known:
+        return known[name]
+    if told.name not in known or told.device:
         raise unknown("engine", name, names())
-    return engines()[name]
+    here = getattr(known[told.name], "arithmetic", 1)
+    require(told.version == here, f"the engine {told.name!r} has arithmetic {here} here, not {told.version}")
+    return known[told.name]

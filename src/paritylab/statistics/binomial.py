@@ -9,6 +9,8 @@ from statistics import NormalDist
 
 ENOUGH = 1e-17
 """Part of a sum below which terms no longer count."""
+ROUNDING = 1e-12
+"""Relative, of a sum of a few terms."""
 
 
 def deviate(tail: float) -> float:
@@ -27,7 +29,8 @@ def quantile(runs: int, chance: float, level: float) -> int:
     >>> quantile(100, 0.5, 0.025), quantile(100, 0.5, 0.975)
     (40, 60)
     """
-    return bisect.bisect_left(range(runs + 1), level, hi=runs, key=lambda k: at_most(k, runs, chance))
+    reached = level * (1 - ROUNDING)  # chances of 1/2 and levels of 1/4 can be equal
+    return bisect.bisect_left(range(runs + 1), reached, hi=runs, key=lambda k: at_most(k, runs, chance))
 
 
 def at_most(k: int, runs: int, chance: float) -> float:
