@@ -81,6 +81,15 @@ def label(engine: str) -> str:
     return registry.label(named(engine))
 
 
+def known(engine: str) -> str:
+    """The name under which its curves and params are kept: those of any device are used where they are found.
+
+    >>> known("lanes")
+    'lanes'
+    """
+    return registry.known(named(engine))
+
+
 def choices(setups: Sequence[Setup], engine: str = "auto") -> list[tuple[str, str]]:
     """For each Setup the engine that will train it, and the name of its Records."""
     chosen = [choose(setup, engine) for setup in setups]

@@ -30,18 +30,30 @@ def engines() -> dict[str, Engine]:
         try:
             made: Any = entry.load()()
             found[made.name] = made
+            _brought_by[made.name] = entry.module
         except Exception as error:
             warnings.warn(f"engine {entry.name}, not used: {in_a_line(error)}", EngineNotice, stacklevel=2)
-    return found | {engine.name: engine for engine in (WarpsEngine(), LanesEngine(), JaxEngine())}
+    return found | {engine.name: engine for engine in _OURS}
 
 
+_OURS: tuple[Engine, ...] = (WarpsEngine(), LanesEngine(), JaxEngine())
+_brought_by: dict[str, str] = {}
+"""The modules that engines of other packages come from."""
 _code = functools.cache(sources.digest)
 
 
 def label(engine: Engine) -> str:
     """The name under which an engine's Records are kept: one that another package brings is known by its code too."""
-    module = type(engine).__module__
-    return engine.label() if module.startswith("paritylab.") else f"{engine.label()}_{_code(module)[:12]}"
+    return engine.label() + _code_of(engine)
+
+
+def known(engine: Engine) -> str:
+    """The same without the device."""
+    return engine.name + _code_of(engine)
+
+
+def _code_of(engine: Engine) -> str:
+    return "" if engine in _OURS else f"_{_code(_brought_by[engine.name])[:12]}"
 
 
 def names() -> tuple[str, ...]:

@@ -78,7 +78,7 @@ class CurveTask:
     def name_on(self, engine: str) -> str:
         """The name of the file that keeps them, by the engine that made them."""
         how = {name: value for name, value in self.how.options().items() if value is not None or name == "every"}
-        return kept_name("curves", {"setup": self.setup.id, "engine": engine, **how}, self.seed)
+        return kept_name("curves", {"setup": self.setup.id, "engine": engines.known(engine), **how}, self.seed)
 
     @property
     def name(self) -> str:
@@ -101,7 +101,8 @@ class ParamsTask:
 
     def name_on(self, engine: str) -> str:
         """The name of the file that keeps them, by the engine that trained them."""
-        return kept_name("params", {"setup": self.setup.id, "engine": engine, "runs": self.runs}, self.seed)
+        return kept_name("params", {"setup": self.setup.id, "engine": engines.known(engine), "runs": self.runs},
+                         self.seed)
 
     @property
     def name(self) -> str:
