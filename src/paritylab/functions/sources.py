@@ -51,7 +51,7 @@ def digest(module: str) -> str:
     """
     found = parts(module)
     for name in found:
-        require(_loaded(name) is None or _remembered(name, found[name]) == found[name],
+        require(name not in sys.modules or _remembered(name, found[name]) == found[name],
                 f"{name} was edited after it was loaded: start Python again")
     return _digest(json.dumps(sorted(found.items())).encode())
 
@@ -67,7 +67,7 @@ def remember(module: str) -> None:
 @contextlib.contextmanager
 def unchanged(module: str) -> Generator[None, None, None]:
     """InvalidInput at the end if something was edited before it was loaded or read within."""
-    before = {name: known for name, known in parts(module).items() if _loaded(name) is None}
+    before = {name: known for name, known in parts(module).items() if name not in sys.modules}
     yield
     after = parts(module)
     changed = [name for name, known in before.items() if after.get(name) != known]
@@ -287,10 +287,6 @@ def _brings(distribution: metadata.Distribution, root: str) -> bool:
 
 _LOADED: dict[str, tuple[Any, str]] = {}
 """Modules with the digest of their source when they were loaded, or when they were first asked for."""
-
-
-def _loaded(name: str) -> Any:
-    return sys.modules.get(name)
 
 
 def _remembered(name: str, now: str) -> str:
