@@ -51,7 +51,7 @@ FILES: dict[str, tuple[str, dict[str, str], str]] = {
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A folder from which modules are imported first."""
-    for name in ("code", "statistics"):
+    for name in ("code", "statistics", "optax"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.syspath_prepend(tmp_path)
     sources.is_of_python.cache_clear()

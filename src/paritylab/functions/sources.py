@@ -51,7 +51,7 @@ def digest(module: str) -> str:
     """
     found = parts(module)
     for name in found:
-        require(name not in sys.modules or _remembered(name, found[name]) == found[name],
+        require(sys.modules.get(name) is None or _remembered(name, found[name]) == found[name],
                 f"{name} was edited after it was loaded: start Python again")
     return _digest(json.dumps(sorted(found.items())).encode())
 
@@ -67,7 +67,7 @@ def remember(module: str) -> None:
 @contextlib.contextmanager
 def unchanged(module: str) -> Generator[None, None, None]:
     """InvalidInput at the end if something was edited before it was loaded or read within."""
-    before = {name: known for name, known in parts(module).items() if name not in sys.modules}
+    before = {name: known for name, known in parts(module).items() if sys.modules.get(name) is None}
     yield
     after = parts(module)
     changed = [name for name, known in before.items() if after.get(name) != known]
