@@ -232,6 +232,21 @@ def test_numbers_that_no_code_could_tell_apart_have_one_id(one: Any, other: Any)
         assert (type(mine), repr(mine)) == (type(theirs), repr(theirs))
 
 
+class Text(str):
+    """A text that can be called, as a function can."""
+
+    __slots__ = ()
+
+    def __call__(self) -> None: ...
+
+
+def test_a_subclass_of_text_is_no_function_and_gives_no_spec_a_class_of_its_own() -> None:
+    with pytest.raises(InvalidInput, match="a Setup cannot hold 'bits', a Text"):
+        _ = pl.Setup(pl.Parity(8, 2), pl.Learner(pl.MLP(4, inputs=Text("bits")))).id
+    made = [loss(Text("square")), activation(Text("gelu")), inits.init(Text("kaiming")), schedule(Text("linear:9"))]
+    assert [type(each.spec) for each in made] == [str] * 4
+
+
 def test_integers_of_numpy_are_those_of_python() -> None:
     made = pl.Setup(pl.Parity(8, 2), pl.Learner(pl.MLP(np.uint8(200)), batch=np.uint8(200)))
     assert made.id == pl.Setup(pl.Parity(8, 2), pl.Learner(pl.MLP(200), batch=200)).id

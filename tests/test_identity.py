@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 import pytest
 import ways
 
 import paritylab as pl
-from paritylab.setups import ids
+from paritylab.setups import identity, ids
 from paritylab.storage.store import StoreWarning
 
 FIRST, SECOND = 0.5, 1.5
@@ -54,6 +59,48 @@ def test_ids_are_those_of_another_process() -> None:
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     there = json.loads(done.stdout)
     assert there == {f"{name}, {kind}": ways.identified(kind, ways.WAYS[name], FIRST) for name, kind in ways.spread()}
+
+
+def test_rules_of_differentiation_that_cannot_be_traced_are_refused_where_training_asks_for_them() -> None:
+    """A rule for params, beside something of the inputs that has no derivative."""
+    ruled = jax.custom_vjp(lambda params: params)
+    ruled.defvjp(lambda params: (params, None), lambda _, g: (2 * g,))
+
+    def bounded(x: Any) -> Any:
+        return jax.lax.while_loop(lambda x: jnp.sum(x) > 100.0, lambda x: x / 2, x)
+
+    def network(forward: Any) -> pl.Setup:
+        return ways.setup(network=pl.Network(lambda key, n: jax.random.normal(key, (n,)), forward))
+
+    with pytest.raises(pl.InvalidInput, match="rules of differentiation, but no derivative by all its arguments"):
+        network(lambda params, x: bounded(x) @ ruled(params)).now()
+    assert network(lambda params, x: bounded(x) @ params).id
+    assert ways.setup(pl.Problem(4, lambda x: ruled(bounded(x))[:, 0])).id  # nobody asks for its derivative
+    assert measured(network(pl.named("bounded v1", lambda params, x: bounded(x) @ ruled(params))))
+
+
+@pytest.mark.parametrize("kind", ways.KINDS)
+def test_training_calls_functions_with_no_other_arguments_than_the_id_knows(kind: str) -> None:
+    setup = ways.KINDS[kind](lambda: 0.5).now()
+    measured(setup)
+    pl.curves(setup, steps=[0, 4], runs=range(2), engine="jax")
+    found: list[Any] = []
+    identity.mapped(setup, lambda place, it: found.append(it) or it)
+    traced = [function for it in found for function in identity.functions_in(it)]
+    assert traced
+    assert not [function.what for function in traced if function.later]
+
+
+def test_a_setup_in_another_process_has_the_functions_of_that_process() -> None:
+    make = ways.WAYS["function that reads a global"]
+    make(FIRST)
+    setup = ways.setup(loss=ways.loss_of_a_global)
+    known = setup.now()
+    for each in (setup, known):
+        assert pickle.loads(pickle.dumps(each)) == copy.deepcopy(each) == known
+    data = pickle.dumps(known)
+    make(SECOND)
+    assert pickle.loads(data).id == setup.id != known.id
 
 
 # --- what is stored -----------------------------------------------------------------------------------------------

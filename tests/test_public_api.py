@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import metadata
@@ -123,6 +124,7 @@ class Entry:
     """An entry point that loads something."""
 
     name = "other"
+    module = __name__
 
     def __init__(self, found: Callable[[], Any]) -> None:
         self.load = lambda: found
@@ -148,10 +150,32 @@ def test_an_engine_of_others_is_chosen_where_it_can_and_a_bad_one_is_noted(anoth
     setups = [pl.Setup(pl.Parity(8, k), protocol=pl.Protocol(max_steps=40, eval_size=64)) for k in (2, 3)]
     assert [engines.choose(setup) == "other" for setup in setups] == [True, False]
     results = pl.sweep(setups, 4)
-    assert results[0].engine.startswith("other_")  # and a digest of its code
+    code = results[0].engine.removeprefix("other_")
+    assert len(code) == 12  # a digest of its code, which curves and params are kept under too
+    assert engines.known("other") == f"other_{code}"
     assert results[1].engine != "other"
     assert OtherEngine.pools == 1
     alone = pl.sweep(setups[:1], 4, engine="jax")[0]
     assert np.array_equal(alone.records.t_c, results[0].records.t_c)
     with pytest.raises(pl.InvalidInput, match="engine 'other' cannot train this: it has two bits only"):
         engines.choose(setups[1], "other")
+
+
+def test_a_built_in_engine_that_another_package_has_changed_is_known_by_that_package(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def changed() -> JaxEngine:
+        made = JaxEngine()
+        made.name = "changed"
+        return made
+
+    def found(group: str) -> list[Entry]:
+        return [Entry(changed)]
+
+    monkeypatch.setattr(metadata, "entry_points", found)
+    registry.engines.cache_clear()
+    try:
+        assert re.fullmatch("changed_[0-9a-f]{12}", engines.label("changed"))
+    finally:
+        monkeypatch.undo()
+        registry.engines.cache_clear()

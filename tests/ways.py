@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import jax.extend
 import jax.numpy as jnp
 import numpy as np
 import optax
@@ -776,7 +777,12 @@ IMPURE |= {
     "a pure callback": lambda: jax.pure_callback(lambda: np.float32(G), jax.ShapeDtypeStruct((), np.float32)),
     "an io callback": lambda: jax.experimental.io_callback(lambda: np.float32(G), jax.ShapeDtypeStruct((), np.float32)),
     "a debug callback": lambda: _debugged(),
+    "an operation of one's own": lambda: OPERATION.bind(),
+    "compiled code": lambda: jax.ffi.ffi_call("any", jax.ShapeDtypeStruct((), jnp.float32))(),
 }
+
+OPERATION = jax.extend.core.Primitive("doubled")
+OPERATION.def_abstract_eval(lambda: jax.core.ShapedArray((), np.dtype(np.float32)))
 
 
 def _debugged():
@@ -811,6 +817,10 @@ class Linear:
         return times(self.g, x @ params["w"])[:, 0]
 
 
+class Scheduled(pl.SGD):
+    """A user's class of optimiser, with a schedule of theirs."""
+
+
 class Descent(pl.SGD):
     """A user's class of optimiser."""
 
@@ -834,6 +844,10 @@ def started(g: Value) -> optax.GradientTransformation:
         jax.tree.map(lambda d: -state * d, u), state))
 
 
+def loss_of_a_global(f: Any, y: Any) -> Any:
+    return G * (f - y) ** 2
+
+
 KINDS: dict[str, Callable[[Value], pl.Setup]] = {
     "forward": lambda g: setup(network=pl.Network(lambda key, n: jax.random.normal(key, (n,)),
                                                   lambda params, x: times(g, x @ params))),
@@ -851,6 +865,7 @@ KINDS: dict[str, Callable[[Value], pl.Setup]] = {
     "optax": lambda g: setup(optimiser=pl.Optax(0.1, transformation=moved(g))),
     "optax start": lambda g: setup(optimiser=pl.Optax(0.1, transformation=started(g))),
     "optimiser class": lambda g: setup(optimiser=Descent(g)),
+    "its schedule": lambda g: setup(optimiser=Scheduled(0.1, schedule=lambda t: times(g, 1.0))),
 }
 
 

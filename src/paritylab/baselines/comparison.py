@@ -79,7 +79,8 @@ def compare(
                 cell, _ = asked[place]
                 about, function = same[cell]
                 require(record.problem == about and (record.function == function or by_value(function)),
-                        f"on a worker, {record.learner} or the Problem computes something else than here")
+                        f"{record.learner} or the Problem computes something else than at first: on a worker, or by"
+                        " what it has changed itself")
                 known[cell][0].append(record)
                 changed.add(cell)
                 done += 1
@@ -120,9 +121,9 @@ def _kept(
 
     from paritylab.baselines import sgd
     from paritylab.running.tasks import kept_name
-    from paritylab.setups.setup import encode
+    from paritylab.setups.setup import Setup, encode
 
-    trained = encode(learner or sgd.LEARNER) if method == "sgd" else None
+    trained = encode(Setup(problem, learner or sgd.LEARNER).now().learner) if method == "sgd" else None
     parameters = {"learner": name_of(method), "problem": identity(problem), "limit": limit, "threshold": threshold,
                   "sgd": trained} | ({"own": method.told(problem)} if isinstance(method, Own) else {})
     path = out / "kept" / f"{kept_name('compare', parameters, seed)}.npz"

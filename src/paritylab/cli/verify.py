@@ -18,7 +18,8 @@ def add(commands: Any) -> None:
         description="Compares digests; derives the words of evidence again from its numbers and rules; trains a random"
         " sample of the stored records, and of those that evidence lists; tries evidence that lists none as a whole."
         " Records are compared exactly where docs/explanation/engines.md promises equality, and by distribution"
-        " elsewhere, such as those of an earlier version of an engine's arithmetic. Exit status 1 if anything differs. Nothing is written.",
+        " elsewhere, such as those of an earlier version of an engine's arithmetic. Exit status 1 if anything differs."
+        " Nothing is written.",
     )
     parser.add_argument("claims", nargs="*", metavar="ID", help="only the evidence of these claims, by id or glob;"
                         " without any, that of all, and the records under --out")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from paritylab.engines import arithmetic, backend, loop, registry, warps
+from paritylab.engines import backend, loop, registry, warps
 from paritylab.engines.interface import Pool
 from paritylab.engines.registry import AUTO, named, names
 from paritylab.engines.registry import EngineNotice as EngineNotice
@@ -86,9 +86,13 @@ def compiles(engine: str) -> bool:
     return getattr(named(engine), "compiles", False)
 
 
-def versioned(engine: str) -> str:
-    """The name of an engine with the version of its arithmetic: ``lanes``, later ``lanes_2``."""
-    return arithmetic.labelled(engine, getattr(named(engine), "arithmetic", 1))
+def known(engine: str) -> str:
+    """The name under which its curves and params are kept, of any device, with the version of its arithmetic.
+
+    >>> known("jax")
+    'jax'
+    """
+    return registry.known(named(engine))
 
 
 def choices(setups: Sequence[Setup], engine: str = "auto") -> list[tuple[str, str]]:

@@ -31,19 +31,32 @@ def engines() -> dict[str, Engine]:
         try:
             made: Any = entry.load()()
             found[made.name] = made
+            _brought_by[made.name] = entry.module
         except Exception as error:
             warnings.warn(f"engine {entry.name}, not used: {in_a_line(error)}", EngineNotice, stacklevel=2)
-    return found | {engine.name: engine for engine in (WarpsEngine(), LanesEngine(), JaxEngine())}
+    return found | {engine.name: engine for engine in _OURS}
 
 
+_OURS: tuple[Engine, ...] = (WarpsEngine(), LanesEngine(), JaxEngine())
+_brought_by: dict[str, str] = {}
+"""The modules that engines of other packages come from."""
 _code = functools.cache(sources.digest)
 
 
 def label(engine: Engine) -> str:
     """The name under which an engine's Records are kept: another arithmetic has another one, and an engine that another
     package brings is known by its code too."""
-    module, known = type(engine).__module__, arithmetic.labelled(engine.label(), getattr(engine, "arithmetic", 1))
-    return known if module.startswith("paritylab.") else f"{known}_{_code(module)[:12]}"
+    return _versioned(engine, engine.label())
+
+
+def known(engine: Engine) -> str:
+    """The same without the device."""
+    return _versioned(engine, engine.name)
+
+
+def _versioned(engine: Engine, label: str) -> str:
+    code = "" if engine in _OURS else f"_{_code(_brought_by[engine.name])[:12]}"
+    return arithmetic.labelled(label, getattr(engine, "arithmetic", 1)) + code
 
 
 def names() -> tuple[str, ...]:

@@ -13,13 +13,14 @@ import functools
 import hashlib
 import importlib
 import itertools
+import sys
 import types
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from paritylab.errors import InvalidInput
+from paritylab.errors import InvalidInput, in_a_line
 from paritylab.later import core, jax, jnp, random
 
 LENGTH = 16
@@ -56,11 +57,13 @@ class Program(NamedTuple):
     operations: core.ClosedJaxpr
     tree: Any
     digest: str
-    derivative: Derivative | None
+    derivative: Derivative | Untold | None
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
         if self.derivative is None:
             run = core.jaxpr_as_fun(self.operations)
+        elif isinstance(self.derivative, Untold):
+            run = _without_derivative(self.operations, self.derivative)
         else:
             run = _with_derivative(self.operations, self.derivative)
         return jax.tree.unflatten(self.tree, run(*arrays))
@@ -91,7 +94,7 @@ def program(
         leaves, _ = jax.tree_util.tree_flatten_with_path(returned)
         found.tell("returns", *(jax.tree_util.keystr(path) for path, _ in leaves))
         derivative = _derivative(operations, "custom_vjp" in found.rules) if found.rules else None
-        for part in derivative or ():
+        for part in derivative if isinstance(derivative, Derivative) else ():
             if part is not None:
                 found.program(part.jaxpr, part.consts)
     return Program(operations, jax.tree.structure(returned), found.hexadecimal, derivative)
@@ -138,6 +141,8 @@ class _Digest:
             name = equation.primitive.name
             if "callback" in name:
                 raise Untold(f"it calls Python while it trains ({name})")
+            if name == "ffi_call" or not _of_jax(equation.primitive):
+                raise Untold(f"it calls code that JAX does not trace ({name})")
             self.tell(name)
             variables(equation.invars)
             rules = [rule for rule in ("custom_jvp", "custom_vjp") if name.startswith(rule)]
@@ -182,6 +187,13 @@ class _Digest:
             self.tell(text)
 
 
+@functools.cache
+def _of_jax(primitive: Any) -> bool:
+    """Whether an operation is one of JAX's own: a program does not say what another one's name stands for."""
+    modules = [module for name, module in sys.modules.items() if name.partition(".")[0] == "jax"]
+    return any(primitive is value for module in modules for value in vars(module).values())
+
+
 def _kind(aval: Any) -> str:
     return f"{getattr(aval, 'dtype', aval)}{getattr(aval, 'shape', ())}{getattr(aval, 'weak_type', False)}"
 
@@ -196,8 +208,8 @@ class Derivative(NamedTuple):
     backward: core.ClosedJaxpr | None
 
 
-def _derivative(operations: core.ClosedJaxpr, has_backward_rule: bool) -> Derivative | None:
-    """The derivative as it is now, traced; None if there is none. JAX would ask the user's rules for it later."""
+def _derivative(operations: core.ClosedJaxpr, has_backward_rule: bool) -> Derivative | Untold:
+    """The derivative as it is now, traced, or why there is none. JAX would ask the user's rules for it later."""
     run, avals = core.jaxpr_as_fun(operations), operations.in_avals
     shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
     moving, smooth = _floating(avals), _floating(operations.out_avals)
@@ -229,8 +241,20 @@ def _derivative(operations: core.ClosedJaxpr, has_backward_rule: bool) -> Deriva
         residuals, tree = jax.tree.flatten(back)
         backward = jax.make_jaxpr(lambda left, pulled: jax.tree.unflatten(tree, left)(pulled))(residuals, made)
         return Derivative(forward, backward)
-    except Exception:
-        return None  # JAX says why if anybody asks for it
+    except Exception as error:
+        return Untold(f"it has rules of differentiation, but no derivative by all its arguments: {in_a_line(error)}")
+
+
+def _without_derivative(operations: core.ClosedJaxpr, why: Untold) -> Callable[..., Any]:
+    """The function, whose derivative is refused: JAX would ask rules for it that are not in the digest."""
+    run = core.jaxpr_as_fun(operations)
+    ruled: Any = jax.custom_jvp(lambda *arrays: tuple(run(*arrays)))
+
+    @ruled.defjvp
+    def refused(primals: Any, directions: Any) -> Any:
+        raise why
+
+    return ruled
 
 
 def _with_derivative(operations: core.ClosedJaxpr, derivative: Derivative) -> Callable[..., Any]:

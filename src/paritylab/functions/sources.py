@@ -6,14 +6,15 @@ a worker agree:
 - the module and all modules of its distribution that it imports, directly or not, also within functions, and the
   ``__init__`` of each package on the way. Imports are read from the source; nothing is run for it. Modules of no
   distribution, or of an editable one, whose version says nothing, are followed in the same way;
-- files beside these modules that are not Python, such as a folder ``data``. Not ``evidence``, which comes of
-  computations, nor what only paritylab reads (``paper.toml`` and other texts), unless a module says ``toml``;
+- files in the folder of the package that are not Python, such as those in a folder ``data``. Not hidden ones, nor
+  ``evidence`` and ``site``, which come of computations, nor what only paritylab reads (``paper.toml`` and other texts),
+  unless a module says ``toml``;
 - paritylab as a whole, without its papers, pages and commands, which are followed like the rest;
 - the versions of Python, JAX, NumPy, SciPy and of the other distributions that are imported.
 
 A module that imports by a computed name, or runs ``exec`` or ``eval``, may use anything: all modules of its package
-count, and the versions of all distributions. One that loads code by path is refused. Data from elsewhere and what other
-processes run are not seen: they belong into the arguments of a computation.
+count, and the versions of all distributions. One that loads code by path is refused. Data from elsewhere, variables of
+the environment and what other processes run are not seen: they belong into the arguments of a computation.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import hashlib
 import importlib.util
 import json
 import sys
+import sysconfig
 import types
 from collections.abc import Generator, Iterator
 from importlib import metadata
@@ -36,7 +38,8 @@ from paritylab.errors import require
 OURS, FOLLOWED = "paritylab", ("papers", "site", "cli")
 LIBRARIES = ("jax", "jaxlib", "numpy", "scipy")
 TEXTS = {"paper.toml", "values.toml", "remarks.toml", "findings.toml", "first.toml"}
-ANYTHING = {"exec", "eval", "__import__", "import_module", "reload", "runpy", "pkgutil", "sys.modules"}
+ANYTHING = {"exec", "eval", "__import__", "import_module", "reload", "runpy", "pkgutil", "import importlib",
+            "entry_points", "__getattr__", "sys.modules"}
 BY_PATH = {"run_path", "spec_from_file_location", "SourceFileLoader", "SourcelessFileLoader", "addsitedir", "sys.path"}
 
 
@@ -48,7 +51,7 @@ def digest(module: str) -> str:
     """
     found = parts(module)
     for name in found:
-        require(_loaded(name) is None or _remembered(name, found[name]) == found[name],
+        require(sys.modules.get(name) is None or _remembered(name, found[name]) == found[name],
                 f"{name} was edited after it was loaded: start Python again")
     return _digest(json.dumps(sorted(found.items())).encode())
 
@@ -64,7 +67,7 @@ def remember(module: str) -> None:
 @contextlib.contextmanager
 def unchanged(module: str) -> Generator[None, None, None]:
     """InvalidInput at the end if something was edited before it was loaded or read within."""
-    before = {name: known for name, known in parts(module).items() if _loaded(name) is None}
+    before = {name: known for name, known in parts(module).items() if sys.modules.get(name) is None}
     yield
     after = parts(module)
     changed = [name for name, known in before.items() if after.get(name) != known]
@@ -79,22 +82,27 @@ def parts(module: str) -> dict[str, str]:
     """
     require(_file(module) is not None, f"there is no source of {module} here")
     found = {"python": "{}.{}".format(*sys.version_info), f"{OURS}.": _laboratory()}
-    found |= {name: _version(name) or "none" for name in LIBRARIES}
+    versions = {name: _version(name) or "none" for name in LIBRARIES}
     waiting, packages, texts_too = [module], dict[str, Path](), False
     while waiting:
         name = waiting.pop()
         root, path = _root(name), None
-        if name in found or root in found or root in sys.stdlib_module_names or _is_ours(name):
+        if name in found or root in versions or is_of_python(root) or _is_ours(name):
             continue
         if root not in (_root(module), OURS) and (version := _version(root)) is not None:
-            found[root] = version
+            versions[root] = version
             continue
         waiting += filter(None, [name.rpartition(".")[0]])
+        if name.endswith(".*"):
+            waiting += _modules(name[:-2])  # a package may say which are meant
+            continue
         if (path := _file(name)) is None:
+            if name == root and (path := _compiled(name)) is not None:
+                found[name] = _digest(path.read_bytes())
             continue  # something in a module, or not there
         source, is_package = _source(path), path.name == "__init__.py"
         found[name] = _digest(source)
-        if is_package:
+        if is_package and name != f"{OURS}.papers":
             packages[name] = path.parent
         said = _said(source, name if is_package else name.rpartition(".")[0])
         require(not said.by_path, f"{name} loads code by path ({said.by_path}): import it from a module of the package")
@@ -102,10 +110,12 @@ def parts(module: str) -> dict[str, str]:
         texts_too |= b"toml" in source
         if said.anything:
             waiting += _modules(_paper(name))
-            found |= {f"{each.name} ": each.version for each in metadata.distributions()}
+            versions |= {f"{each.name} ": each.version for each in metadata.distributions()}
     for name, folder in packages.items():
+        if name.rpartition(".")[0] in packages:
+            continue  # it is in that one's folder
         found |= {name: _digest(path.read_bytes()) for name, path in _data(name, folder, texts_too)}
-    return found
+    return found | versions
 
 
 class Said(NamedTuple):
@@ -129,16 +139,20 @@ def _said(source: bytes, package: str) -> Said:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
         return Said(frozenset(), False, "")  # it cannot be imported either
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    systems = {alias.asname or alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names
+               if alias.name == "sys"}
+    for node in nodes:
         match node:
             case ast.Import():
                 imports |= {alias.name for alias in node.names}
+                names |= {f"import {alias.name}" for alias in node.names}
             case ast.ImportFrom() if node.level <= package.count(".") + 1:
                 base = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
                 imports |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
-            case ast.Attribute(ast.Name("sys"), ("path" | "modules") as name):
+            case ast.Attribute(ast.Name(system), ("path" | "modules") as name) if system in systems:
                 names.add(f"sys.{name}")
-            case ast.Name(name) | ast.Attribute(attr=name):
+            case ast.Name(name) | ast.Attribute(attr=name) | ast.FunctionDef(name):
                 names.add(name)
             case _:
                 pass
@@ -152,6 +166,24 @@ def _said(source: bytes, package: str) -> Said:
 
 def _root(name: str) -> str:
     return name.partition(".")[0]
+
+
+@functools.cache
+def is_of_python(root: str) -> bool:
+    """Whether it is of Python's own library, and no module of the user's by the same name."""
+    origin = getattr(_spec(root), "origin", None)
+    return root in sys.stdlib_module_names and (
+        origin in (None, "built-in", "frozen") or Path(origin).is_relative_to(sysconfig.get_path("stdlib")))
+
+
+def is_library(module: str, home: str) -> str:
+    """What a module is known by that is not followed from one that is called ``home``; empty if it is followed."""
+    root = _root(module)
+    if is_of_python(root):
+        return module
+    if _is_ours(module):
+        return _laboratory()
+    return (root not in (_root(home), OURS) and _version(root)) or ""
 
 
 def _is_ours(name: str) -> bool:
@@ -195,6 +227,15 @@ def _file(name: str) -> Path | None:
     return next((path for path in places if path.suffix == ".py" and path.is_file()), None)
 
 
+def _compiled(root: str) -> Path | None:
+    """The file of a module of which there is no source; None if there is no such module."""
+    if (spec := _spec(root)) is None or not spec.has_location:
+        return None
+    path = Path(spec.origin)
+    require(path.is_file(), f"there is no source of {root} here: {path}")
+    return path
+
+
 def _spec(root: str) -> Any:
     if root == "__main__":  # run as a script; with -m it has a spec
         path = getattr(sys.modules[root], "__file__", None)
@@ -213,14 +254,14 @@ def _modules(package: str) -> Iterator[str]:
 
 
 def _data(package: str, folder: Path, texts_too: bool) -> Iterator[tuple[str, Path]]:
-    """Files of a package that are not Python, with names, in its folder and folders in it that are no packages."""
+    """Files of a package that are not Python, with names, in its folder and folders in it."""
     for path in folder.iterdir():
         name = f"{package}/{path.name}"
-        if path.name.startswith((".", "__pycache__")) or path.name == "evidence":
+        if path.name.startswith((".", "__pycache__")) or path.name in ("evidence", "site"):
             continue
         if path.is_dir():
-            yield from () if (path / "__init__.py").is_file() else _data(name, path, texts_too)
-        elif path.suffix not in (".py", ".pyc", ".pyi") and (texts_too or path.name not in TEXTS):
+            yield from _data(name, path, texts_too)
+        elif path.suffix not in (".py", ".pyi") and (texts_too or path.name not in TEXTS):
             yield name, path
 
 
@@ -228,21 +269,24 @@ def _data(package: str, folder: Path, texts_too: bool) -> Iterator[tuple[str, Pa
 def _version(root: str) -> str | None:
     """The version of the installed library that has a package; None for what is not installed, or may be edited."""
     names = [root] if root in LIBRARIES else sorted(set(metadata.packages_distributions().get(root, ())))
-    found = [metadata.distribution(name) for name in names]
+    found = [each for each in map(metadata.distribution, names) if root in LIBRARIES or _brings(each, root)]
     about = [json.loads(each.read_text("direct_url.json") or "{}") for each in found]
     if any(each.get("dir_info", {}).get("editable") for each in about):
         return None
     return ", ".join(f"{each.name} {each.version}" for each in found) or None
 
 
+def _brings(distribution: metadata.Distribution, root: str) -> bool:
+    """Whether what is imported by this name is the distribution's, and no module of the user's."""
+    spec, place = _spec(root), Path(str(distribution.locate_file("")))
+    places = [spec.origin, *(spec.submodule_search_locations or ())] if spec is not None else []
+    return any(each is not None and Path(each).is_relative_to(place) for each in places)
+
+
 # --- what is loaded ---------------------------------------------------------------------------------------------------
 
 _LOADED: dict[str, tuple[Any, str]] = {}
 """Modules with the digest of their source when they were loaded, or when they were first asked for."""
-
-
-def _loaded(name: str) -> Any:
-    return sys.modules.get(name)
 
 
 def _remembered(name: str, now: str) -> str:

@@ -37,7 +37,7 @@ class Traced:
         self.what, self.demand = what, demand
         self._vouched, self._digest = vouched, ""
         self._programs: dict[Key, tuple[Program, _Call]] = {}
-        self._later: dict[Key, Program] = {}
+        self.later: dict[Key, Program] = {}
 
     @property
     def identity(self) -> str:
@@ -56,7 +56,10 @@ class Traced:
                      {place: leaf for place, (_, leaf) in enumerate(paths) if place not in arrays},
                      [jax.tree_util.keystr(path) for path, _ in paths])
         given = [_as(shape, arrays[place]) for place, shape in call.shapes.items()]
-        made = self._program(call)(given)
+        try:
+            made = self._program(call)(given)
+        except Untold as error:
+            raise InvalidInput(f"{self.what} cannot be told from others: {error}; {ADVICE}") from error
         return jax.tree.map(lambda leaf: leaf if isinstance(leaf, jax.Array) else jnp.asarray(leaf), made)
 
     def close(self) -> None:
@@ -71,22 +74,19 @@ class Traced:
         if not self._digest:
             self._programs[key] = self._traced(call), call
             return self._programs[key][0]
-        if key not in self._later:
+        if key not in self.later:
             if self._vouched is None:
                 with in_single_precision():
                     require(all(self._traced(before).digest == made.digest for made, before in self._programs.values()),
                             f"{self.what} does not compute what it did when its Setup was made")
-            self._later[key] = self._traced(call, precision)
-        return self._later[key]
+            self.later[key] = self._traced(call, precision)
+        return self.later[key]
 
     def _traced(self, call: _Call, precision: str = "highest") -> Program:
         shapes = list(call.shapes.values())
         if self._vouched is not None:
             return program(call, shapes, vouched=True, precision=precision)
-        try:
-            found, again = (program(call, shapes, precision=precision) for _ in range(2))
-        except Untold as error:
-            raise InvalidInput(f"{self.what} cannot be told from others: {error}; {ADVICE}") from error
+        found, again = (program(call, shapes, precision=precision) for _ in range(2))
         require(found.digest == again.digest, f"{self.what} computes something else each time; draw random numbers from"
                                               f" the keys that functions are given, or {ADVICE}")
         return found

@@ -51,7 +51,7 @@ def keep(
 
 def name_of(task: KeptTask, engine: str) -> str:
     """The name of the file that keeps what an engine made of a task."""
-    return task.name if isinstance(task, ComputeTask) else task.name_on(engines.versioned(engine))
+    return task.name if isinstance(task, ComputeTask) else task.name_on(engines.known(engine))
 
 
 def find(task: KeptTask, directory: Path, engine: str = "auto") -> Arrays | None:
@@ -60,7 +60,7 @@ def find(task: KeptTask, directory: Path, engine: str = "auto") -> Arrays | None
         names = [task.name]
     else:
         chosen = engines.choose(task.setup, engine, curves=isinstance(task, CurveTask))
-        versions = map(engines.versioned, dict.fromkeys((chosen, *engines.registered())))
+        versions = map(engines.known, dict.fromkeys((chosen, *engines.registered())))
         names = [task.name_on(each) for now in versions for each in (now, *earlier(now))]
     found = (recall(directory / f"{name}.npz", load_arrays) for name in names)
     return next((arrays for arrays in found if arrays is not None), None)

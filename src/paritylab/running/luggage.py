@@ -13,7 +13,6 @@ from typing import Any
 from paritylab.errors import InvalidInput, in_a_line, require
 from paritylab.later import jax
 from paritylab.places import places
-from paritylab.setups import identity
 from paritylab.setups.setup import Setup
 
 
@@ -35,8 +34,7 @@ def packed(setup: Setup) -> bytes:
 
     buffer = io.BytesIO()
     try:
-        given = identity.mapped(setup, lambda place, it: identity.original(it))
-        Pickler(buffer).dump((given, setup.id))
+        Pickler(buffer).dump((setup, setup.id))
     except Exception as error:
         raise InvalidInput(f"{' or '.join(setup.functions)} cannot be sent to workers: {in_a_line(error)}") from error
     return buffer.getvalue()

@@ -82,7 +82,7 @@ class CurveTask:
 
     @property
     def name(self) -> str:
-        return self.name_on(engines.versioned(engines.choose(self.setup, curves=True)))
+        return self.name_on(engines.known(engines.choose(self.setup, curves=True)))
 
 
 def kept_name(name: str, parameters: Mapping[str, Any], seed: int) -> str:
@@ -105,7 +105,7 @@ class ParamsTask:
 
     @property
     def name(self) -> str:
-        return self.name_on(engines.versioned(engines.choose(self.setup)))
+        return self.name_on(engines.known(engines.choose(self.setup)))
 
 
 @dataclass(frozen=True)

@@ -35,13 +35,15 @@ def mapped(setup: Setup, wrap: Wrap) -> Setup:
         problem = replace(problem, target=wrap("target", target))
     init = inits.with_functions(learner.init, wrap) if learner.init.is_own else learner.init
     loss = wrap("loss", learner.loss.function) if learner.loss.is_own else learner.loss
+    schedule = optimiser.schedule
     if not is_builtin(optimiser):
         optimiser = wrap("optimiser", optimiser)
-    else:
-        if optimiser.schedule.is_own:
-            optimiser = replace(optimiser, schedule=wrap("schedule", optimiser.schedule.function))
-        if isinstance(optimiser, Optax):
-            optimiser = replace(optimiser, transformation=wrap("transformation", optimiser.transformation))
+    if schedule.is_own:
+        schedule = wrap("schedule", schedule.function)
+        if is_builtin(optimiser) or isinstance(optimiser, OwnOptimiser):  # one that is not traced keeps its own
+            optimiser = replace(optimiser, schedule=schedule)
+    if isinstance(optimiser, Optax):
+        optimiser = replace(optimiser, transformation=wrap("transformation", optimiser.transformation))
     learner = replace(learner, network=_network(learner.network, wrap), init=init, loss=loss, optimiser=optimiser)
     return replace(setup, problem=problem, learner=learner)
 
@@ -69,6 +71,11 @@ def original(it: Any) -> Any:
     return it.given if isinstance(it, Traced | TracedObject) else it
 
 
+def untraced(setup: Setup) -> Setup:
+    """The Setup with the functions that the user gave."""
+    return mapped(setup, lambda place, it: original(it))
+
+
 def traced(setups: Sequence[Setup]) -> list[Setup]:
     """Setups with the user's functions as they are now, traced; their ``failure`` says what is wrong with one.
 
@@ -86,7 +93,7 @@ def parts(setup: Setup) -> list[Any]:
 
 
 def _traced(setup: Setup, known: dict[Any, tuple[list[Any], str]]) -> Setup:
-    raw = mapped(setup, lambda place, it: original(it))
+    raw = untraced(setup)
     key = _seen(raw), *map(id, own(raw))
     if key not in known:
         made: list[Any] = []
@@ -100,7 +107,7 @@ def _traced(setup: Setup, known: dict[Any, tuple[list[Any], str]]) -> Setup:
         except InvalidInput as error:
             failure = str(error)
         for each in made:
-            for function in _parts(each):
+            for function in functions_in(each):
                 function.close()
         known[key] = made, failure
     made, failure = known[key]
@@ -126,6 +133,7 @@ def _opened(place: str, it: Any) -> Any:
     return OwnOptimiser.of(made) if place == "optimiser" else made
 
 
-def _parts(it: Any) -> Sequence[Traced]:
+def functions_in(it: Any) -> Sequence[Traced]:
+    """The traced functions of something of the user's."""
     it = it.rule if isinstance(it, OwnOptimiser) else it
     return list(it.methods.values()) if isinstance(it, TracedObject) else [it]

@@ -178,7 +178,7 @@ class Setup(Shown):
 
     def document(self) -> Any:
         """The Setup as plain JSON values; functions that are not traced yet have their names alone."""
-        return {"conventions": CONVENTIONS, **encode(self)}
+        return {"conventions": CONVENTIONS, **(encode if self.is_settled else named_in)(self)}
 
     @functools.cached_property
     def _plain(self) -> str | None:
@@ -190,6 +190,10 @@ class Setup(Shown):
         if plain_text := self._plain:
             return f'{{"conventions":{CONVENTIONS},{plain_text[1:]}'
         return canonical(self.document())
+
+    def __reduce__(self) -> Any:
+        given = identity.untraced(self) if self.functions else self  # traces are of this process
+        return Setup, (given.problem, given.learner, given.protocol)
 
     def __hash__(self) -> int:
         return hash(self.id)
@@ -282,8 +286,17 @@ NAMES = {cls: name for name, cls in CLASSES.items()}
 
 
 def encode(value: Any) -> Any:
-    """A Setup, or a part of one, as plain JSON values."""
-    kind = type(value)
+    """A Setup, or a part of one, as plain JSON values; InvalidInput if some of it is not traced, and has no digest."""
+    return _encoded(value, traced=True)
+
+
+def named_in(value: Any) -> Any:
+    """The same with the names alone of functions that are not traced."""
+    return _encoded(value, traced=False)
+
+
+def _encoded(value: Any, traced: bool) -> Any:
+    kind, encode = type(value), functools.partial(_encoded, traced=traced)
     if value is None or kind in (str, bool, int):
         return value
     if kind is float:
@@ -292,6 +305,7 @@ def encode(value: Any) -> Any:
     if kind in (tuple, list):
         return [encode(item) for item in value]
     if kind in (Activation, Init, Loss, Schedule):
+        require(not traced or not value.spec.endswith(named.MARK), f"{value.spec.rstrip(named.MARK)} is not traced")
         return value.spec
     if kind in NAMES:
         return {"type": NAMES[kind], **_plain_fields(value, value, encode)}
@@ -302,8 +316,9 @@ def encode(value: Any) -> Any:
     require(not isinstance(value, (problems.AnyProblem, problems.Stage, problems.Target, laws.Law)),
             f"{kind.__name__} is a class of your own: write what it does as a function, target= or inputs= of"
             " pl.Problem")
-    require(isinstance(value, (Traced, TracedObject, named.Named, optimisers.Optimiser)) or callable(value)
-            or hasattr(value, "init"), f"a Setup cannot hold {value!r:.60}, a {kind.__name__}")
+    known = isinstance(value, (Traced, TracedObject)) or (not traced and (
+        isinstance(value, (named.Named, optimisers.Optimiser)) or callable(value) or hasattr(value, "init")))
+    require(known, f"a Setup cannot hold {value!r:.60}, a {kind.__name__}")
     return named.written(value)
 
 
@@ -322,7 +337,7 @@ def _plain_fields(owner: Any, values: Any, encode: Callable[[Any], Any]) -> dict
 def _shown(value: Any) -> Any:
     """A field of the user's own object, for tables; what it computes with is in the object's digest."""
     try:
-        return encode(value)
+        return named_in(value)
     except InvalidInput:
         return named.written(value)
 

@@ -17,7 +17,7 @@ def parse(kind: str, text: str, arities: Mapping[str, tuple[int, int]]) -> tuple
     >>> parse("activation", "zigzag:3", {"relu": (0, 0), "zigzag": (1, 1)})
     ('zigzag', (3.0,))
     """
-    name, colon, tail = text.partition(":")
+    name, colon, tail = str.__str__(text).partition(":")  # of a subclass, too, its text
     if name not in arities:
         raise unknown(kind, name, arities)
     try:

@@ -103,10 +103,10 @@ class Shown:
     """A Setup, or a Learner, as a small table in a notebook."""
 
     def _repr_html_(self) -> str:
-        from paritylab.setups.setup import Setup, encode
+        from paritylab.setups.setup import Setup, named_in
 
         if not isinstance(self, Setup):
-            return facts(_learner([encode(self)]))
+            return facts(_learner([named_in(self)]))
         text = json.loads(self.to_json())
         return facts({"problem": _problem([text]), **_learner([text["learner"]]),
                       "protocol": _protocol([text["protocol"]]), "id": self.id})
