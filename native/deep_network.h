@@ -15,6 +15,8 @@ public:
     using Layout = DeepUnits;
     using Block = Samples<DeepUnits>;
     static constexpr bool FUSES = false;
+    static constexpr bool SHALLOW = false;
+    static constexpr bool DRAWS_AHEAD = false;
 
     explicit DeepNetwork(const Config& config) : config_(config), inputs_(config.inputs), scratch_(widest(config)) {
         const std::vector<int> sizes = config.sizes();
@@ -62,6 +64,7 @@ public:
         return DeepUnits::sum(partial);
     }
 
+    void look(Block& block) { forward(block); }
     void forward(Block& block) {
         for (int s = 0; s < block.count; ++s) {
             for (int word = 0; word < config_.words(); ++word) {

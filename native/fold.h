@@ -11,13 +11,19 @@ inline constexpr int PARTS = 16 / LANES;  // registers that hold one product's s
 
 // In every run of 2 HALF lanes: the sums of a's halves, then the sums of b's.
 template <int HALF>
-inline vf fold_halves(vf a, vf b) {
+PARITYLAB_INLINE vf fold_halves(vf a, vf b) {
     return [&]<int... I>(std::integer_sequence<int, I...>) {
         const auto from = [](int lane, int upper) {
             const int start = lane / (2 * HALF) * (2 * HALF);
             return start + lane % HALF + upper * HALF + (lane / HALF % 2) * LANES;
         };
         return __builtin_shufflevector(a, b, from(I, 0)...) + __builtin_shufflevector(a, b, from(I, 1)...);
+    }(std::make_integer_sequence<int, LANES>{});
+}
+
+inline vf swap_halves(vf x) {
+    return [&]<int... I>(std::integer_sequence<int, I...>) {
+        return __builtin_shufflevector(x, x, (I ^ (LANES / 2))...);
     }(std::make_integer_sequence<int, LANES>{});
 }
 

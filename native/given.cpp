@@ -13,7 +13,7 @@ namespace {
 static_assert(int(Family::polynet) == PARITYLAB_POLYNET && int(Activation::gelu) == PARITYLAB_GELU);
 static_assert(int(Rule::sign) == PARITYLAB_SIGN);
 static_assert(int(Loss::clipped_logistic) == PARITYLAB_CLIPPED_LOGISTIC && int(Status::diverged) == PARITYLAB_DIVERGED);
-static_assert(int(Layout::tables) == PARITYLAB_LOOKED_UP && int(TargetKind::tasks) == PARITYLAB_TASKS);
+static_assert(int(Layout::samples) == PARITYLAB_SAMPLES && int(TargetKind::tasks) == PARITYLAB_TASKS);
 static_assert(int(Status::training) == PARITYLAB_TRAINING && int(StartKind::tilted_signs) == PARITYLAB_TILTED_SIGNS);
 
 template <class Enum>

@@ -48,8 +48,8 @@ public:
     virtual int64_t steps() const = 0;  // updates done so far, summed over the slots
 };
 
-enum class Layout { lanes, within, deep, tables };
-inline constexpr std::array LAYOUT_NAMES{"lanes", "within", "deep", "tables"};
+enum class Layout { lanes, within, deep, tables, samples };
+inline constexpr std::array LAYOUT_NAMES{"lanes", "within", "deep", "tables", "samples"};
 
 // The examples of one step of a run, or those that it is judged on.
 struct DrawnExamples {
@@ -66,6 +66,9 @@ struct Kernel {
     double (*fma_flops)(double seconds);  // floating-point operations per second of one thread
 };
 
+namespace avx512vbmi {
+Kernel kernel();
+}
 namespace avx512 {
 Kernel kernel();
 }

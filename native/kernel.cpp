@@ -2,6 +2,7 @@
 #include "deep_network.h"
 #include "group.h"
 #include "network.h"
+#include "pair_network.h"
 #include "peak.h"
 #include "table_network.h"
 #include "trainer.h"
@@ -53,6 +54,7 @@ Kernel kernel() {
                 return trainer<Network<RunsInLanes>>(config, trace);
             case Layout::within: return trainer<Network<UnitsInLanes>>(config, trace);
             case Layout::deep: return trainer<DeepNetwork>(config, trace);
+            case Layout::samples: return trainer<PairNetwork>(config, trace);
             case Layout::tables:
 #if !defined(__wasm__)
                 return trainer<TableNetwork>(config, trace);
@@ -64,6 +66,7 @@ Kernel kernel() {
     const auto draw_examples = [](const Config& config, Layout layout, const Run& run, int64_t step, bool evaluation) {
         const auto of = layout == Layout::lanes    ? examples_of<RunsInLanes>
                         : layout == Layout::within ? examples_of<UnitsInLanes>
+                        : layout == Layout::samples ? examples_of<SamplesInLanes>
 #if !defined(__wasm__)
                         : layout == Layout::tables ? examples_of<UnitsByTable>
 #endif

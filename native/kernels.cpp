@@ -16,10 +16,12 @@ const std::vector<Kernel>& supported_kernels() {
 #if defined(__x86_64__)
         __builtin_cpu_init();
         const bool fma = __builtin_cpu_supports("fma");
-        if (fma && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
-            found.push_back(avx512::kernel());
-        }
+        const bool wide = fma && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+        const bool bytes = __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("gfni") &&
+                           __builtin_cpu_supports("avx512vpopcntdq");
+        if (wide && bytes) found.push_back(avx512vbmi::kernel());
+        if (wide) found.push_back(avx512::kernel());
         if (fma && __builtin_cpu_supports("avx2")) found.push_back(avx2::kernel());
 #endif
         found.push_back(baseline::kernel());
@@ -61,9 +63,20 @@ static bool tables_pay(const Config& config) {
            can_have_tables(config);
 }
 
+// Whether the gradient is counted: units are on or off, and the loss has one slope, or the other, or none.
+static bool can_count(const Config& config) {
+    const bool relu = config.activation == Activation::clip && std::isinf(config.activation_params[0]);
+    if (config.family != Family::mlp || !config.below.empty() || !relu || config.bits || by_output(config)) return false;
+    if (config.loss == Loss::l1) return true;
+    const Target* target = config.problem ? &config.problem->target : nullptr;
+    const bool signs = !target || (std::abs(target->scale) == 1 && (target->kind != TargetKind::sum || target->sign));
+    return signs && (config.loss == Loss::hinge || config.loss == Loss::correlation);
+}
+
 Layout choose_layout(const Config& config) {
     if (config.family != Family::mlp) return Layout::lanes;
     if (!config.below.empty()) return Layout::deep;
+    if (config.batch >= 20 && config.inputs <= 4096 && can_count(config)) return Layout::samples;
     if (by_output(config) || tables_pay(config)) return Layout::tables;
     // Measured on Zen 4. Sixteen lanes on every instruction set, so that all choose alike.
     const int64_t lanes_bytes = int64_t{64} * config.inputs * config.width;
@@ -75,6 +88,7 @@ Layout choose_layout(const Config& config) {
 const char* refusal_of_layout(const Config& config, Layout layout) {
     if (layout == Layout::tables) return can_have_tables(config) ? nullptr : "layout: 'tables' is for an mlp with one hidden layer of relu";
     if (by_output(config)) return "layout: parities for each output have 'tables' only";
+    if (layout == Layout::samples) return can_count(config) ? nullptr : "layout: 'samples' is for an mlp with one hidden layer of relu whose loss has slopes of one size";
     if (!config.below.empty() && layout != Layout::deep) return "layout: a deep mlp has 'deep' only";
     const bool can = config.family == Family::mlp || layout == Layout::lanes;
     return can ? nullptr : "layout: all but 'lanes' are for the mlp only";

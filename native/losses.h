@@ -65,7 +65,7 @@ struct L1 {
 };
 
 template <class Work>
-inline void with_loss(const Config& config, Work&& work) {
+PARITYLAB_INLINE void with_loss(const Config& config, Work&& work) {
     const std::vector<float>& p = config.loss_params;
     switch (config.loss) {
         case Loss::hinge: return work(Hinge{p[0]});

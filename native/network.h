@@ -18,12 +18,15 @@ class Network : public Weights<L> {
 public:
     using Block = PARITYLAB_ISA::Block<L>;
     static constexpr bool FUSES = true;  // has backward_single
+    static constexpr bool SHALLOW = true;
+    static constexpr bool DRAWS_AHEAD = false;
 
     // Of plain SGD the sums over one block never leave the registers.
     explicit Network(const Config& config)
         : Base(config, config.batch > L::BLOCK || !config.plain()),
           after_(config.family == Family::polynet ? L::vectors(config.width) : 0) {}
 
+    void look(Block& block) { forward(block); }
     void forward(Block& block) {
         for (const Tile& tile : tiles_) {
             PARITYLAB_ISA::forward<L>(tile, block.inputs, block.count, weights(tile), &theta_.b[tile.first],

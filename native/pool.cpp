@@ -18,7 +18,7 @@ const Kernel& expect_kernel(const std::string& isa) {
 static Layout parse_layout(const Config& config, const std::string& name) {
     const auto found = std::ranges::find(LAYOUT_NAMES, name);
     const bool chosen = name == "auto";
-    if (!chosen && found == LAYOUT_NAMES.end()) throw std::invalid_argument("layout: expected 'auto', 'lanes', 'within', 'deep' or 'tables'");
+    if (!chosen && found == LAYOUT_NAMES.end()) throw std::invalid_argument("layout: expected 'auto', 'lanes', 'within', 'deep', 'tables' or 'samples'");
     const auto layout = chosen ? choose_layout(config) : static_cast<Layout>(found - LAYOUT_NAMES.begin());
     if (const char* why = refusal_of_layout(config, layout)) throw std::invalid_argument(why);
     return layout;

@@ -40,6 +40,7 @@ public:
     void add(const Samples<L>& block, int64_t first, size_t tasks) {
         if constexpr (L::PACKED > 1) {
             if (!outputs_.empty()) return add_outputs(block);
+            if (tasks == 1 && skills_.empty()) return add_together(block);
         }
         with_loss(config_, [&](const auto& loss) {
             size_t task = first % tasks;
@@ -64,6 +65,19 @@ public:
         });
     }
 
+    // What another found of the run in this slot.
+    template <class M>
+    void take(int slot, const Scores<M>& from) {
+        const auto add = [&](auto& here, const auto& there) {
+            for (size_t i = 0; i < here.size(); ++i) {
+                here[i].errors[slot] += there[i].errors[0];
+                here[i].loss[slot] += there[i].loss[0];
+            }
+        };
+        add(scores_, from.scores_);
+        for (size_t i = 0; i < skills_.size(); ++i) skills_[i].take(slot, from.skills_[i]);
+    }
+
     Score over_tasks() const {
         Score total;
         for (const Score& score : scores_) total.errors += score.errors, total.loss += score.loss;
@@ -79,6 +93,25 @@ public:
 
 private:
     vi is_right(vf f, vf y) const { return config_.within < 0 ? y * f > 0.0f : absolute(f - y) <= config_.within; }
+
+    // Of one task. Sixteen sums, on every instruction set.
+    void add_together(const Samples<L>& block) {
+        vd losses[16 / LANES]{};
+        int64_t right = 0;
+        with_loss(config_, [&](const auto& loss) {
+            for (int r = 0; r * LANES < block.count; ++r) {
+                const vf f = block.f[r], y = block.y[r];
+                const int left = block.count - r * LANES;
+                const uint32_t there = left < LANES ? (1u << left) - 1 : ~0u;
+                right += __builtin_popcount(to_bits(is_right(f, y)) & there);
+                losses[r % (16 / LANES)] += __builtin_convertvector(only(there, loss.value(f, y)), vd);
+            }
+        });
+        double sum = 0;
+        for (int i = 0; i < 16; ++i) sum += losses[i / LANES][i % LANES];
+        scores_[0].errors[0] += static_cast<int32_t>(block.count - right);
+        scores_[0].loss[0] += sum;
+    }
 
     // An example is right where all its outputs are; its loss is their mean.
     void add_outputs(const Samples<L>& block) {
@@ -107,8 +140,16 @@ private:
         });
     }
 
+    template <class M>
+    friend class Scores;
+
     struct Skill {
         vd f{}, signs{}, products{};
+
+        template <class Other>
+        void take(int slot, const Other& from) {
+            f[slot] += from.f[0], signs[slot] += from.signs[0], products[slot] += from.products[0];
+        }
 
         void add(vf output, vf y) {
             const vd value = __builtin_convertvector(output, vd);

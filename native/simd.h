@@ -19,6 +19,9 @@
 #error "PARITYLAB_ISA names the namespace of this instruction set"
 #endif
 
+// For what works on registers: called, it would have them stored and loaded again.
+#define PARITYLAB_INLINE [[gnu::always_inline]] inline
+
 namespace paritylab::PARITYLAB_ISA {
 
 #if defined(__AVX512F__)
@@ -43,6 +46,14 @@ typedef double vd __attribute__((vector_size(8 * LANES)));   // for long sums; t
 inline vf broadcast(float x) { return x - vf{}; }  // not vf{} + x, which would lose the sign of -0
 inline vu broadcast(uint32_t x) { return vu{} + x; }
 
+// Two numbers in turn: one in even lanes, the other in odd ones.
+inline vu broadcast_pair(const void* two) {
+    typedef uint64_t vq __attribute__((vector_size(4 * LANES)));
+    uint64_t both;
+    __builtin_memcpy(&both, two, sizeof both);
+    return (vu)(vq{} + both);
+}
+
 // 0, 1, 2, ...
 inline vu iota() {
     vu v{};
@@ -53,9 +64,25 @@ inline vu iota() {
 inline vf select(vi condition, vf yes, vf no) { return condition ? yes : no; }
 inline vu select(vi condition, vu yes, vu no) { return condition ? yes : no; }
 
-// These two keep NaN: a parameter that is not a number must not look like one.
-inline vf at_least(vf x, vf low) { return select(x < low, low, x); }
-inline vf at_most(vf x, vf high) { return select(x > high, high, x); }
+// These two keep NaN: a parameter that is not a number must not look like one. So do the processor's own, where x is second.
+inline vf at_least(vf x, vf low) {
+#if defined(__AVX512F__)
+    return _mm512_max_ps(low, x);
+#elif defined(__AVX2__)
+    return _mm256_max_ps(low, x);
+#else
+    return select(x < low, low, x);
+#endif
+}
+inline vf at_most(vf x, vf high) {
+#if defined(__AVX512F__)
+    return _mm512_min_ps(high, x);
+#elif defined(__AVX2__)
+    return _mm256_min_ps(high, x);
+#else
+    return select(x > high, high, x);
+#endif
+}
 
 // Bit l says whether lane l of a comparison is true.
 inline uint32_t to_bits(vi condition) {
@@ -71,6 +98,15 @@ inline uint32_t to_bits(vi condition) {
     uint32_t bits = 0;
     for (int lane = 0; lane < LANES; ++lane) bits |= (condition[lane] & 1u) << lane;
     return bits;
+#endif
+}
+
+// Bit l says whether lane l is above 0.
+inline uint32_t positive_bits(vf x) {
+#if defined(__AVX512F__)
+    return _mm512_cmp_ps_mask(x, vf{}, _CMP_GT_OQ);
+#else
+    return to_bits(x > 0.0f);
 #endif
 }
 
@@ -101,8 +137,39 @@ inline vu majority(vu a, vu b, vu c) {
 #endif
 }
 
+// How many bits of each word are set.
+inline vu popcount(vu x) {
+#if defined(__AVX512VPOPCNTDQ__)
+    return (vu)_mm512_popcnt_epi32((__m512i)x);
+#elif defined(__AVX512F__) || defined(__AVX2__)
+    // Of each half of a byte by a table, then the bytes of a word added up.
+#if defined(__AVX512F__)
+    const auto table = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    const auto counted = [&](vu halves) { return _mm512_shuffle_epi8(table, (__m512i)(halves & 0x0F0F0F0Fu)); };
+    const __m512i bytes = _mm512_add_epi8(counted(x), counted(x >> 4));
+    return (vu)_mm512_madd_epi16(_mm512_maddubs_epi16(bytes, _mm512_set1_epi8(1)), _mm512_set1_epi16(1));
+#else
+    const auto table = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    const auto counted = [&](vu halves) { return _mm256_shuffle_epi8(table, (__m256i)(halves & 0x0F0F0F0Fu)); };
+    const __m256i bytes = _mm256_add_epi8(counted(x), counted(x >> 4));
+    return (vu)_mm256_madd_epi16(_mm256_maddubs_epi16(bytes, _mm256_set1_epi8(1)), _mm256_set1_epi16(1));
+#endif
+#elif defined(__aarch64__)
+    return (vu)vpaddlq_u16(vpaddlq_u8(vcntq_u8((uint8x16_t)x)));
+#else
+    x -= (x >> 1) & 0x55555555u;
+    x = (x & 0x33333333u) + ((x >> 2) & 0x33333333u);
+    x = (x + (x >> 4)) & 0x0F0F0F0Fu;
+    x += x >> 8;
+    return (x + (x >> 16)) & 63u;
+#endif
+}
+
 // The parity of each word, in its sign bit.
 inline vu parity_to_sign(vu x) {
+#if defined(__AVX512VPOPCNTDQ__)
+    return popcount(x) << 31;
+#endif
     x ^= x << 16;
     x ^= x << 8;
     x ^= x << 4;

@@ -8,28 +8,18 @@
 #include "fold.h"
 #include "groups.h"
 #include "heads.h"
+#include "samples.h"
 
 namespace paritylab::PARITYLAB_ISA {
 
 // A row of a table is that of 16 units, or 32. A register of labels, outputs and slopes has those of as many samples.
-struct UnitsByTable : UnitsInLanesBy<4096> {
-    static constexpr int PACKED = LANES;
+struct UnitsByTable : UnitsInLanesBy<4096>, PackedSamples {
+    using PackedSamples::draw_words, PackedSamples::get, PackedSamples::put, PackedSamples::spread;
+    using PackedSamples::example_index, PackedSamples::EXAMPLES, PackedSamples::PACKED;
     static constexpr int WHOLE = PARTS;
     static constexpr int MAX_UNITS = 2 * PARTS;  // two share the loads of a sample's rows, and one sum over units
 
     static int vectors(int width) { return (width + 15) / 16 * PARTS; }
-
-    template <class Vector, class Value>
-    static void put(Vector* all, int s, int /*slot*/, Value value) {
-        all[s / LANES][s % LANES] = value;
-    }
-    static uint32_t get(const vu* all, int s, int /*slot*/) { return all[s / LANES][s % LANES]; }
-    static void spread(vf values, int s, int /*count*/, vf* out) { out[s / LANES] = values; }
-    static void draw_words(const Key<vu>& key, uint32_t first, int count, vu* out, uint32_t each = 1, uint32_t place = 0) {
-        for (int s = 0; s < count; s += LANES) {
-            out[s / LANES] = random_bits(key, (broadcast(first + s) + iota()) * each + place);
-        }
-    }
 
     class Inputs {
     public:

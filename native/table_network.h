@@ -18,6 +18,8 @@ class TableNetwork : public Weights<UnitsByTable> {
 public:
     using Block = TableBlock;
     static constexpr bool FUSES = false;
+    static constexpr bool SHALLOW = false;
+    static constexpr bool DRAWS_AHEAD = false;
 
     explicit TableNetwork(const Config& config)
         : Weights(config, true),
@@ -26,6 +28,7 @@ public:
           sums_(table_.size()),
           by_input_(static_cast<size_t>(config.inputs) * L::MAX_UNITS) {}
 
+    void look(Block& block) { forward(block); }
     void forward(Block& block) {
         for (int j = 0; j < config_.outputs; ++j) {
             for (int r = 0; r * LANES < block.count; ++r) block.f_of(j)[r] = theta_.c[j];

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "batches.h"
+#include "examiner.h"
 #include "group.h"
 #include "scores.h"
 
@@ -27,6 +28,7 @@ public:
           blocks_{Block(config_), Block(config_)},
           allowed_(config.tasks() > 0 ? config.problem->target.task_allowed : std::vector{config.allowed_errors}),
           scores_(config_, allowed_.size(), trace != nullptr) {
+        if constexpr (Net::SHALLOW) examiner_.emplace(config_, allowed_.size(), trace != nullptr);
 #if !defined(__wasm__)
         trace_ = trace;
 #endif
@@ -71,10 +73,7 @@ public:
         const int64_t size = std::min(examples, of_sample ? config_.sample : config_.eval_size);
         std::vector<Record> found;
         if (active_ == 0 || size < 1) return found;
-        const Score total = scored(size, of_sample ? 1 : scores_.tasks(), [&](int64_t first, int count) {
-            of_sample ? batches_.sample(blocks_[0], first, count)
-                      : batches_.evaluation(blocks_[0], step_vector_, first, count);
-        });
+        const Score total = scored(size, of_sample);
         for (int slot = 0; slot < L::SLOTS; ++slot) {
             if (!run_[slot]) continue;
             const double all = static_cast<double>(size);
@@ -186,11 +185,12 @@ private:
         Block* block = &blocks_[0];
         Block* next = &blocks_[1];
         bool ahead = false;  // whether the block has been through the network already
+        const bool plain = config_.plain();
         for (; steps > 0; --steps) {
             const vf lr = scheduled_lr();
             const vu step = step_vector_;
-            const int examples = ahead ? 1 : batches_.start(step_vector_, step_);
-            if (!config_.plain()) {
+            const int examples = ahead ? block->count : batches_.start(step_vector_, step_);
+            if (!plain) {
                 remembering_step(*block, examples, lr, step);
             } else if (Net::FUSES && config_.batch == 1) {
                 if (!ahead) forward(*block, 0, 1);
@@ -198,6 +198,14 @@ private:
                 ahead = steps > 1 && !noisy_;  // noise must come before the next step's way forward
                 if (ahead) batches_.start(step_vector_, step_), batches_.train(*next, 0, 1);
                 if constexpr (Net::FUSES) network_.backward_single(*block, ahead ? next : nullptr, lr);
+                if (ahead) std::swap(block, next);
+            } else if (Net::DRAWS_AHEAD && examples <= L::BLOCK) {
+                if (!ahead) batches_.train(*block, 0, examples);
+                network_.forward(*block);
+                count_step();
+                ahead = steps > 1;
+                if (ahead) batches_.train(*next, 0, batches_.start(step_vector_, step_));
+                network_.backward(*block, {true, true}, lr);
                 if (ahead) std::swap(block, next);
             } else {
                 for (int first = 0; first < examples; first += L::BLOCK) {
@@ -207,7 +215,7 @@ private:
                 }
                 count_step();
             }
-            if (noisy_ && config_.plain()) network_.add_noise(fold_in(noise_keys_.now, step), lr, tau_);
+            if (noisy_ && plain) network_.add_noise(fold_in(noise_keys_.now, step), lr, tau_);
         }
     }
 
@@ -293,13 +301,9 @@ private:
             if (run_[slot] && !(finite[slot] == 0)) release(slot);
         }
         if (active_ == 0) return;
-        const auto evaluation = [&](int64_t first, int count) {
-            batches_.evaluation(blocks_[0], step_vector_, first, count);
-        };
-        put(trace_->evaluation, config_.eval_size, scores_.tasks(), evaluation);
+        put(trace_->evaluation, config_.eval_size, false);
         for (size_t part = 0; part < std::max(trace_->parts, size_t{1}); ++part) put_part(part);
-        const auto sample = [&](int64_t first, int count) { batches_.sample(blocks_[0], first, count); };
-        if (!trace_->train.loss.empty()) put(trace_->train, config_.sample, 1, sample);
+        if (!trace_->train.loss.empty()) put(trace_->train, config_.sample, true);
         if (!trace_->train_by_output.loss.empty()) put_outputs(trace_->train_by_output, config_.sample);
         for (int slot = 0; slot < L::SLOTS; ++slot) {
             if (run_[slot] && config_.keep_params) trace_->put_weights(place(slot), network_.get(slot));
@@ -311,20 +315,32 @@ private:
         ++point_;
     }
 
-    // What all runs make of a sample, of which draw(first, count) makes the block.
-    template <class Draw>
-    Score scored(int64_t size, size_t tasks, Draw&& draw) {
+    // What all runs make of examples that they are judged on, or of their samples.
+    Score scored(int64_t size, bool of_sample) {
         scores_.clear();
-        for (int64_t first = 0; first < size; first += L::BLOCK) {
-            draw(first, static_cast<int>(std::min<int64_t>(L::BLOCK, size - first)));
-            add(first, tasks);
+        if constexpr (Net::SHALLOW) {
+            for (int slot = 0; slot < L::SLOTS; ++slot) {
+                if (!run_[slot]) continue;
+                examiner_->look_at(network_, batches_, slot);
+                for (int64_t first = 0; first < size; first += SamplesInLanes::BLOCK) {
+                    const int count = static_cast<int>(std::min<int64_t>(SamplesInLanes::BLOCK, size - first));
+                    of_sample ? examiner_->sample(first, count) : examiner_->evaluation(step_[slot], first, count);
+                }
+                scores_.take(slot, examiner_->scores());
+            }
+        } else {
+            for (int64_t first = 0; first < size; first += L::BLOCK) {
+                const int count = static_cast<int>(std::min<int64_t>(L::BLOCK, size - first));
+                of_sample ? batches_.sample(blocks_[0], first, count) : batches_.evaluation(blocks_[0], step_vector_, first, count);
+                network_.look(blocks_[0]);
+                scores_.add(blocks_[0], first, of_sample ? 1 : scores_.tasks());
+            }
         }
         return scores_.over_tasks();
     }
 
-    template <class Draw>
-    void put(Series& series, int64_t size, size_t tasks, Draw&& draw) {
-        const Score total = scored(size, tasks, draw);
+    void put(Series& series, int64_t size, bool of_sample) {
+        const Score total = scored(size, of_sample);
         for (int slot = 0; slot < L::SLOTS; ++slot) {
             if (run_[slot]) series.put(place(slot), total.errors[slot], total.loss[slot], static_cast<double>(size));
         }
@@ -355,12 +371,6 @@ private:
 
     size_t place(int slot) const { return run_[slot]->tag * trace_->steps.size() + point_; }
 
-    // Sends the first block through the network and adds how it does to the scores.
-    void add(int64_t first, size_t tasks) {
-        network_.forward(blocks_[0]);
-        scores_.add(blocks_[0], first, tasks);
-    }
-
     bool few_errors(int slot) const {
         for (size_t task = 0; task < allowed_.size(); ++task) {
             if (allowed_[task] >= 0 && scores_.of(task).errors[slot] > allowed_[task]) return false;
@@ -368,20 +378,42 @@ private:
         return true;
     }
 
-    // Errors and losses on the evaluation sample. Stops once every run that is due has more errors than allowed, unless
-    // one is finished whatever the outcome; so the score of a run that has passed, or is finished, is complete.
+    // Errors and losses on the evaluation sample. Most runs fail at once. A run is looked at no longer once it has more errors than
+    // allowed, unless it is finished whatever the outcome; so the score of a run that has passed, or is finished, is complete.
     void evaluate(const bool (&due)[L::SLOTS], const bool (&finished)[L::SLOTS]) {
         scores_.clear();
-        bool undecided = true;
-        for (int64_t first = 0; first < config_.eval_size && undecided;) {
-            const int64_t wanted = std::clamp<int64_t>(first, 4, L::BLOCK);  // 4, 4, 8, 16, ...: most runs fail at once
-            const int count = static_cast<int>(std::min(wanted, config_.eval_size - first));
-            batches_.evaluation(blocks_[0], step_vector_, first, count);
-            add(first, scores_.tasks());
-            undecided = false;
+        const auto undecided = [&](int slot) { return finished[slot] || (due[slot] && few_errors(slot)); };
+        const auto any = [&] {
             for (int slot = 0; slot < L::SLOTS; ++slot) {
-                undecided |= finished[slot] || (due[slot] && few_errors(slot));
+                if (undecided(slot)) return true;
             }
+            return false;
+        };
+        const int64_t together = Net::SHALLOW ? std::min<int64_t>(16, config_.eval_size) : config_.eval_size;
+        int64_t first = 0;
+        while (first < together && any()) {
+            const int64_t wanted = L::PACKED > 1 ? std::clamp<int64_t>(first, 16, 64) : std::clamp<int64_t>(first, 4, L::BLOCK);
+            const int count = static_cast<int>(std::min(wanted, together - first));
+            batches_.evaluation(blocks_[0], step_vector_, first, count);
+            network_.look(blocks_[0]);
+            scores_.add(blocks_[0], first, scores_.tasks());
+            first += count;
+        }
+        if constexpr (Net::SHALLOW) {
+            for (int slot = 0; slot < L::SLOTS; ++slot) {
+                if (undecided(slot)) examine(slot, first, finished[slot]);
+            }
+        }
+    }
+
+    // One run alone, from this example on.
+    void examine(int slot, int64_t first, bool to_the_end) {
+        examiner_->look_at(network_, batches_, slot);
+        while (first < config_.eval_size && (to_the_end || few_errors(slot))) {
+            const int count = static_cast<int>(std::min<int64_t>({first < 32 ? 16 : 64, config_.eval_size - first}));
+            examiner_->clear();
+            examiner_->evaluation(step_[slot], first, count);
+            scores_.take(slot, examiner_->scores());
             first += count;
         }
     }
@@ -397,6 +429,7 @@ private:
     Block blocks_[2];
     const std::vector<int64_t> allowed_;  // errors, of each task that is judged; -1 of the others
     Scores<L> scores_;
+    std::optional<Examiner> examiner_;  // of networks whose lanes are not samples, if there is one layer of units
 
     // Per slot
     std::optional<Run> run_[L::SLOTS];

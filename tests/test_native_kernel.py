@@ -152,18 +152,21 @@ def test_layout_follows_the_shape():
     def layout(**options):
         return _lanes.Pool(**DEFAULTS | options).layout
 
-    assert layout(n=30, width=10, batch=32) == "lanes"
-    assert layout(n=30, width=100, batch=32) == "lanes"
-    assert layout(n=30, width=1000, batch=32) == layout(n=30, width=1000, batch=1) == "within"
+    assert layout(n=30, width=10, batch=32) == layout(n=30, width=1000, batch=32) == "samples"
+    assert layout(n=30, width=10, batch=16) == layout(n=30, width=10, batch=32, bits=True) == "lanes"
+    assert layout(n=30, width=100, batch=32, loss="square", loss_params=[]) == "lanes"
+    assert layout(n=30, width=1000, batch=1) == "within"
     assert layout(n=4096, width=50, family="polynet") == "lanes"
     assert layout(n=10, width=5, below=[7], rates=[1.0] * 3) == "deep"
-    assert layout(n=30, width=16, batch=1000) == layout(n=37, width=1000, batch=4000) == "tables"
+    assert layout(n=30, width=16, batch=1000, loss="square", loss_params=[]) == "tables"
     assert layout(n=30, width=1000, batch=4000, activation="gelu", activation_params=[]) == "within"
 
 
-@pytest.mark.parametrize("layout", ["lanes", "within", "deep", "tables"])
+@pytest.mark.parametrize("layout", ["lanes", "within", "deep", "tables", "samples"])
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda p: p[0])
 def test_evaluation(loss, layout):
+    if layout == "samples" and loss[0] not in ("hinge", "correlation", "l1"):
+        pytest.skip("slopes of one size alone are counted")
     for fresh in (False, True):
         cfg = DEFAULTS | dict(n=40, width=20, eval_size=101, eval_fresh=fresh, loss=loss[0], loss_params=loss[1])
         cfg["layout"] = layout
