@@ -105,7 +105,7 @@ DEEP_SWEEP: dict[str, list[dict[str, Any]]] = {
             *({"tiles": 2, "blocks": blocks} for blocks in (3, 4))],
     "D100": [{"blocks": 1}, {"team": 4}, {"tiles": 2}],
 }
-LARGE = {"kernel": "large"}  # the kernel that W4 needs
+LARGE = {"kernel": "large"}
 LARGE_SWEEP: list[dict[str, Any]] = [LARGE, *({**LARGE, "tiles": 1, "warps": warps} for warps in (16, 12, 8)),
                                      {**LARGE, "samples": 32}]
 DEEP_RULES = {"momentum": pl.SGD(IDLE_RATE, momentum=0.9), "adam": pl.Adam(IDLE_RATE)}
@@ -137,7 +137,7 @@ def steady_rate(pool: Any) -> float:
 def kernels(only: str | None = None) -> None:
     """Every workload with every tuning, or one as it comes."""
     cases = [(name, tuning) for name, tunings in SWEEP.items() for tuning in [{}, *tunings]]
-    chosen = [(only, LARGE if only == "W4" else {})] if only else cases
+    chosen = [(only, {})] if only else cases
     time_each({name: work.setup() for name, work in WORKLOADS.items()}, chosen)
 
 
@@ -153,7 +153,7 @@ def large() -> None:
 def table() -> None:
     """Everything beside everything, from one run, as Markdown."""
     on_gpu = {name: EVERY[name].setup() for name in TABLE if name != "Transformer"}  # which ``warps`` does not take
-    cases = [(name, tuning) for name in on_gpu for tuning in (LARGE_SWEEP[:2] if name == "W4" else [{}])]
+    cases: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in on_gpu]
     rates: dict[str, dict[str, float]] = {name: {} for name in TABLE}
     slots = [[name, TABLE_SLOTS[name if name in TABLE_SLOTS else "W1"]] for name in TABLE]
     models = [[name, TABLE_TORCH.get(name, count)] for name, count in slots]

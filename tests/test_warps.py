@@ -323,7 +323,7 @@ def test_without_one_it_cannot_be_had(monkeypatch):
 
 @pytest.mark.parametrize(
     ("network", "n", "why"),
-    [(pl.MLP((512, 512)), 30, "does not fit"), (pl.MLP(5), 257, "at most 256 inputs"),
+    [(pl.MLP((1500, 8)), 30, "does not fit"), (pl.MLP(5), 257, "at most 256 inputs"),
      (pl.MLP(1025), 30, "does not fit"), (pl.PolyNet(70), 30, "does not fit"), (pl.MLP(5, "tanh"), 9, "tanh"),
      (pl.MLP(5, outputs=2), 9, "several outputs are for Outputs")],
 )

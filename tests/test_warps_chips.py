@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +15,6 @@ import paritylab as pl
 from paritylab.engines import choose, warps
 from paritylab.engines.configuration import Configuration
 from paritylab.engines.warps import device as devices
-from paritylab.engines.warps import plan as plans
 from paritylab.engines.warps.plan import Chip, Trace, kernel_of, plan
 from paritylab.errors import InvalidInput
 
@@ -96,20 +94,31 @@ def test_deep_networks_take_the_memory_that_is_there():
         assert fit == list(sizes)[: 1 + (chip.shared > 120 * KB) + (chip.shared > 200 * KB)]
 
 
-def test_large_networks_pass_fewer_samples_at_once_where_shared_memory_is_small(monkeypatch):
-    """W4 of the documentation, and how wide a network may be; not taken by itself as long as nobody has timed it."""
-    program = pl.Setup(pl.Parity(50, 3), pl.Learner(pl.MLP((512, 512, 64)), batch=64)).program
+def test_large_networks_pass_fewer_samples_at_once_where_shared_memory_is_small():
+    """W4 of the documentation: planned for every chip, chosen where its batch passes at once."""
+    program = large_program()
     configuration = Configuration.of(program)
-    assert all(kernel_of(configuration, chip) is None for chip in CHIPS.values())
-    monkeypatch.setattr(plans, "LARGE_BY_ITSELF", True)
     for chip in CHIPS.values():
-        assert kernel_of(configuration, chip) == "large"
-        made = plan(program, configuration, chip)
+        roomy = chip.shared > 200 * KB
+        made = plan(program, configuration, chip, "large")
         assert made.shared <= chip.shared
-        assert made.constants["AT_ONCE"] == (64 if chip.shared > 200 * KB else 32)
+        assert made.constants["AT_ONCE"] == (64 if roomy else 32)
         assert made.threads == (512 if chip.shared > 110 * KB else 256)
         assert made.constants["AHEAD"] == (4 if chip.shared > 110 * KB else 1)
-        assert kernel_of(Configuration.of(replace(program, learner=pl.Learner(pl.MLP((2048, 8))))), chip) is None
+        assert kernel_of(configuration, chip) == ("large" if roomy else None)
+
+
+@pytest.mark.parametrize(
+    ("widths", "batch", "fits"),
+    [((512, 512, 64), 32, True), ((512, 512, 64), 64, True), ((512, 512, 64), 65, False), ((656, 656), 64, True),
+     ((672, 672), 64, False), ((1360, 1360), 32, True), ((1376, 1376), 32, False), ((2048, 8), 1, False)],
+)
+def test_large_networks_are_taken_where_a_batch_passes_at_once(widths, batch, fits):
+    assert kernel_of(Configuration.of(large_program(widths, batch))) == ("large" if fits else None)
+
+
+def large_program(widths: tuple[int, ...] = (512, 512, 64), batch: int = 64) -> pl.Setup:
+    return pl.Setup(pl.Parity(50, 3), pl.Learner(pl.MLP(widths), batch=batch)).program
 
 
 @pytest.mark.parametrize("capability", [(7, 5), (6, 1)])

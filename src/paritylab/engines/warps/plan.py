@@ -28,9 +28,6 @@ SOURCES = {
     "deep": (*COMMON, "fragments", "layers", "pieces", "deep", "params", "teams"),
     "large": (*COMMON, "fragments", "layers", "halves", "large", "large_back", "params", "teams"),
 }
-# Its last form was not seen on a GPU: the kernel ``large`` trains only what a pool's tuning asks it to
-# (kernel="large"), so that the networks that fit nowhere else stay on ``jax``.
-LARGE_BY_ITSELF = False
 MOST_INPUTS = 256
 SMALL_BATCH = 16  # below, tensor cores would multiply mostly zeros
 MOST_SUMS = 64  # pre-activations that a thread keeps in registers
@@ -293,12 +290,16 @@ def _start(law: Init, configuration: Configuration) -> dict[str, Any]:
 
 
 def kernel_of(configuration: Configuration, chip: Chip = H200) -> str | None:
-    """Which kernel trains this: ``deep``, ``large``, ``tiles``, ``threads``; None where it does not fit on the chip."""
+    """Which kernel trains this: ``deep``, ``large``, ``tiles``, ``threads``; None where it does not fit on the chip.
+
+    ``deep`` comes before ``large``, which is slower where both fit. ``large`` takes only what it passes in one part:
+    with W4's batch in two parts ``jax`` was faster.
+    """
     if configuration.below:
         if deep.fits(configuration, memories(configuration), chip.shared):
             return "deep"
-        fits = large.samples_and_warps(configuration, large.TILES, chip.shared) is not None
-        return "large" if LARGE_BY_ITSELF and fits else None
+        found = large.samples_and_warps(configuration, large.TILES, chip.shared)
+        return "large" if found and configuration.batch <= found[0] else None
     column = column_bytes(configuration, samples_at_once(configuration))
     fits = configuration.width <= MOST_SUMS and column <= chip.shared
     small = configuration.batch < SMALL_BATCH and configuration.plain and not in_passes(configuration)
