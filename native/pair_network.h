@@ -16,20 +16,20 @@ namespace paritylab::PARITYLAB_ISA {
 // also said in which samples each unit is active: of every 32 samples and pair of units two words.
 template <int SAMPLES, bool MARKS>
 struct ReluHead {
+    static constexpr bool TRAINS = MARKS;
     const float* u;
     uint64_t* active;
     int shift;  // of the first sample among the 32
     vf sums[2][SAMPLES]{};
 
     PARITYLAB_INLINE void take(int pair, const vf (&z)[2][SAMPLES]) {
-        uint64_t on = 0;
 #pragma GCC unroll 16
         for (int i = 0; i < 2 * SAMPLES; ++i) {
-            const int unit = i / SAMPLES, r = i % SAMPLES;
-            sums[unit][r] = fma_from(u[2 * pair + unit], at_least(z[unit][r], vf{}), sums[unit][r]);
-            if (MARKS) on |= uint64_t{positive_bits(z[unit][r])} << (unit * WORD + r * LANES);
+            vf& sum = sums[i / SAMPLES][i % SAMPLES];
+            sum = fma_from(u[2 * pair + i / SAMPLES], at_least(z[i / SAMPLES][i % SAMPLES], vf{}), sum);
         }
         if (!MARKS) return;
+        const uint64_t on = positive_bits_of(z);
         if constexpr (TOGETHER_SAMPLES * LANES == WORD) {
             active[pair] = on;
         } else {
@@ -41,6 +41,7 @@ struct ReluHead {
 // The sums as they are.
 template <int SAMPLES>
 struct KeepHead {
+    static constexpr bool TRAINS = false;
     vf* z;  // [pair][unit][register]
 
     PARITYLAB_INLINE void take(int pair, const vf (&sums)[2][SAMPLES]) {
@@ -71,7 +72,7 @@ protected:
     static constexpr int CHUNK = TOGETHER_SAMPLES * LANES;
 
     template <bool MARKS>
-    PARITYLAB_INLINE void through_relu(Block& block, uint64_t* active) {
+    [[gnu::noinline]] void through_relu(Block& block, uint64_t* active) {
         const auto go = [&](auto count, int s) __attribute__((always_inline)) {
             ReluHead<count, MARKS> head{theta_.outputs(), MARKS ? active + static_cast<size_t>(s / WORD) * shape_.pairs : nullptr, s % WORD};
             sums<count>(block, s, head);
@@ -125,45 +126,61 @@ private:
         const int at = s % WORD / LANES;
         const bool thirty = shape_.fives == THIRTY / FIVE;
         if (thirty && shape_.pairs <= TOGETHER_PAIRS) {  // then none of the fives is needed twice
-            const auto words = [&]<int... R>(std::integer_sequence<int, R...>) {
-                return std::array{block.inputs.thirty(s, 0, R + at)...};
-            }(std::make_integer_sequence<int, SAMPLES>{});
-            const auto five = [&](auto i, int r) __attribute__((always_inline)) {
-                return Five(words[r], std::integral_constant<int, FIVE * i>{});
-            };
-            return tiles<SAMPLES>(five, Six{}, Stride{}, head);
+            const OneWord<SAMPLES> five(block.inputs, s, at, std::make_integer_sequence<int, SAMPLES>{});
+            return tile_of<TOGETHER_PAIRS, SAMPLES>(shape_.pairs, five, Six{}, Stride{}, head, 0);
         }
         for (int word = 0; word < words_; ++word) {
             for (int r = 0; r < SAMPLES; ++r) {
                 const Thirty bits = block.inputs.thirty(s, word, r + at);
-                each_of_six([&](auto i) {
+                each_of_six([&](auto i) __attribute__((always_inline)) {
                     unpacked_[(word * (THIRTY / FIVE) + i) * SAMPLES + r] = Five(bits, std::integral_constant<int, FIVE * i>{});
                 });
             }
         }
-        const auto five = [&](int i, int r) __attribute__((always_inline)) -> const Five& { return unpacked_[i * SAMPLES + r]; };
-        if (thirty) return tiles<SAMPLES>(five, Six{}, Stride{}, head);
-        tiles<SAMPLES>(five, shape_.fives, static_cast<size_t>(shape_.stride()), head);
+        const Unpacked<SAMPLES> five{unpacked_.data()};
+        const int count = (shape_.pairs + TOGETHER_PAIRS - 1) / TOGETHER_PAIRS;
+        for (int i = 0; i < count; ++i) {
+            const int first = start_of_part(shape_.pairs, count, i), pairs = start_of_part(shape_.pairs, count, i + 1) - first;
+            if (thirty) {
+                tile_of<TOGETHER_PAIRS, SAMPLES>(pairs, five, Six{}, Stride{}, head, first);
+            } else {
+                tile_of<TOGETHER_PAIRS, SAMPLES>(pairs, five, shape_.fives, static_cast<size_t>(shape_.stride()), head, first);
+            }
+        }
     }
 
     using Six = std::integral_constant<int, THIRTY / FIVE>;
     using Stride = std::integral_constant<size_t, PairShape::STRIDE>;
 
-    template <int SAMPLES, class Fives, class Count, class Step, class Head>
-    void tiles(const Fives& five, Count fives, Step stride, Head& head) {
-        const int count = (shape_.pairs + TOGETHER_PAIRS - 1) / TOGETHER_PAIRS;
-        for (int i = 0; i < count; ++i) {
-            const int first = start_of_part(shape_.pairs, count, i), next = start_of_part(shape_.pairs, count, i + 1);
-            [&]<int... P>(std::integer_sequence<int, P...>) {
-                ((next - first == P + 1 ? tile<P + 1, SAMPLES>(five, fives, stride, head, first) : void()), ...);
-            }(std::make_integer_sequence<int, TOGETHER_PAIRS>{});
+    // What five inputs say: of the only word, made when asked for, or of those that were unpacked.
+    template <int SAMPLES>
+    struct OneWord {
+        Thirty words[SAMPLES];
+        template <int... R>
+        PARITYLAB_INLINE OneWord(const SamplesInLanes::Inputs& inputs, int s, int at, std::integer_sequence<int, R...>)
+            : words{inputs.thirty(s, 0, R + at)...} {}
+        template <int I>
+        PARITYLAB_INLINE Five operator()(std::integral_constant<int, I>, int r) const {
+            return Five(words[r], std::integral_constant<int, FIVE * I>{});
         }
+    };
+    template <int SAMPLES>
+    struct Unpacked {
+        const Five* fives;
+        PARITYLAB_INLINE const Five& operator()(int i, int r) const { return fives[i * SAMPLES + r]; }
+    };
+
+    // A tile of so many pairs, which become a constant.
+    template <int MOST, int SAMPLES, class Fives, class Count, class Step, class Head>
+    PARITYLAB_INLINE void tile_of(int pairs, const Fives& five, Count fives, Step stride, Head& head, int first) {
+        if (pairs == MOST) return tile<MOST, SAMPLES>(five, fives, stride, head, first);
+        if constexpr (MOST > 1) tile_of<MOST - 1, SAMPLES>(pairs, five, fives, stride, head, first);
     }
 
     template <int PAIRS, int SAMPLES, class Fives, class Count, class Step, class Head>
     PARITYLAB_INLINE void tile(const Fives& five, Count fives, Step stride, Head& head, int first) {
         const float* w = theta_.weights() + first * static_cast<size_t>(stride);
-        const bool bits = config_.bits;
+        const bool bits = !Head::TRAINS && config_.bits;
         vf z[PAIRS][2][SAMPLES];
 #pragma GCC unroll 16
         for (int p = 0; p < PAIRS; ++p) {
@@ -173,15 +190,16 @@ private:
             }
         }
         add_fives(five, fives, w, stride, z);
+        if (bits) {
+#pragma GCC unroll 32
+            for (int i = 0; i < PAIRS * 2 * SAMPLES; ++i) {
+                vf& sum = z[i / (2 * SAMPLES)][i / SAMPLES % 2][i % SAMPLES];
+                sum = fma(broadcast(-0.5f), sum, broadcast(middle_[2 * first + i / SAMPLES]));
+            }
+        }
         Head mine = head;  // in registers
 #pragma GCC unroll 16
-        for (int p = 0; p < PAIRS; ++p) {
-            for (int i = 0; bits && i < 2 * SAMPLES; ++i) {
-                vf& sum = z[p][i / SAMPLES][i % SAMPLES];
-                sum = fma(broadcast(-0.5f), sum, broadcast(middle_[2 * (first + p) + i / SAMPLES]));
-            }
-            mine.take(first + p, z[p]);
-        }
+        for (int p = 0; p < PAIRS; ++p) mine.take(first + p, z[p]);
         head = mine;
     }
 
@@ -256,25 +274,41 @@ public:
 private:
     // What outputs and labels say of the block; returns the sum of the loss's slopes.
     PARITYLAB_INLINE vf compare(Block& block) {
-        int sum = 0;
-        vf wrong{};  // NaN where a slope is
-        with_loss(config_, [&](const auto& loss) __attribute__((always_inline)) {
-            for (int s = 0; s < block.count; s += WORD) {
-                uint32_t going = 0, minus = 0;
-                for (int r = 0; r < REGISTERS_OF_WORD; ++r) {
-                    const vf slope = loss.slope(block.f[s / LANES + r], block.y[s / LANES + r]);
-                    going |= to_bits(slope != 0.0f) << r * LANES;
-                    minus |= to_bits(slope > 0.0f) << r * LANES;
-                    if (config_.loss == Loss::l1) wrong += slope * 0.0f;
-                }
-                if (block.count - s < WORD) going &= (1u << (block.count - s)) - 1;
-                sum += 2 * __builtin_popcount(going & minus) - __builtin_popcount(going);
-                counts_.put(s, going, minus);
-            }
+        if (config_.loss == Loss::hinge) {
+            const vf beta = broadcast(config_.loss_params[0]);
+            return compare_by(block, [&](vf f, vf y, uint32_t& going, uint32_t& minus) __attribute__((always_inline)) {
+                going = to_bits(y * f < beta), minus = to_bits(y < 0.0f);
+            });
+        }
+        if (config_.loss == Loss::correlation) {
+            return compare_by(block, [&](vf, vf y, uint32_t& going, uint32_t& minus) { going = ~0u, minus = to_bits(y < 0.0f); });
+        }
+        vf wrong{};  // NaN where an output is
+        const vf sum = compare_by(block, [&](vf f, vf y, uint32_t& going, uint32_t& minus) {
+            going = to_bits(f != y), minus = to_bits(f > y);
+            wrong += f * 0.0f;
         });
         float not_a_number = 0;
-        for (int lane = 0; config_.loss == Loss::l1 && lane < LANES; ++lane) not_a_number += wrong[lane];
-        return broadcast(static_cast<float>(sum) + not_a_number);
+        for (int lane = 0; lane < LANES; ++lane) not_a_number += wrong[lane];
+        return sum + broadcast(not_a_number);
+    }
+
+    template <class Slopes>
+    PARITYLAB_INLINE vf compare_by(Block& block, const Slopes& slopes) {
+        int sum = 0;
+        for (int s = 0; s < block.count; s += WORD) {
+            uint32_t going = 0, minus = 0;
+#pragma GCC unroll 8
+            for (int r = 0; r < REGISTERS_OF_WORD; ++r) {
+                uint32_t going_here, minus_here;
+                slopes(block.f[s / LANES + r], block.y[s / LANES + r], going_here, minus_here);
+                going |= (going_here & ((1u << LANES) - 1)) << r * LANES, minus |= minus_here << r * LANES;
+            }
+            if (block.count - s < WORD) going &= (1u << (block.count - s)) - 1;
+            sum += 2 * __builtin_popcount(going & minus) - __builtin_popcount(going);
+            counts_.put(s, going, minus);
+        }
+        return broadcast(static_cast<float>(sum));
     }
 
     // W <- keep W + count (rate u), and u by what was there before.

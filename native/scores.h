@@ -16,6 +16,8 @@ public:
     struct Score {
         vi errors{};
         vd loss{};  // summed
+
+        void clear(int slot) { errors[slot] = 0, loss[slot] = 0; }
     };
 
     // Of so many tasks, and apart of each output where there are several. With skills, also what outputs have in common with
@@ -34,6 +36,13 @@ public:
         std::fill(scores_.begin(), scores_.end(), Score{});
         std::fill(outputs_.begin(), outputs_.end(), Score{});
         std::fill(skills_.begin(), skills_.end(), Skill{});
+    }
+
+    void clear(int slot) {
+        const auto forget = [&](auto& all) {
+            for (auto& one : all) one.clear(slot);
+        };
+        forget(scores_), forget(outputs_), forget(skills_);
     }
 
     // Adds outputs for samples from `first` on, which are of so many tasks, in turn.
@@ -146,6 +155,7 @@ private:
     struct Skill {
         vd f{}, signs{}, products{};
 
+        void clear(int slot) { f[slot] = signs[slot] = products[slot] = 0; }
         template <class Other>
         void take(int slot, const Other& from) {
             f[slot] += from.f[0], signs[slot] += from.signs[0], products[slot] += from.products[0];

@@ -110,6 +110,21 @@ inline uint32_t positive_bits(vf x) {
 #endif
 }
 
+// Of both units of a pair, for a few registers of 32 samples: those of the first unit, then those of the other.
+template <int COUNT>
+PARITYLAB_INLINE uint64_t positive_bits_of(const vf (&x)[2][COUNT]) {
+#if defined(__AVX512F__)
+    if constexpr (COUNT == 2) {
+        const auto bits = [](vf z) __attribute__((always_inline)) { return _mm512_cmp_ps_mask(z, vf{}, _CMP_GT_OQ); };
+        return _cvtmask64_u64(_mm512_kunpackd(_mm512_kunpackw(bits(x[1][1]), bits(x[1][0])), _mm512_kunpackw(bits(x[0][1]), bits(x[0][0]))));
+    }
+#endif
+    uint64_t bits = 0;
+#pragma GCC unroll 16
+    for (int i = 0; i < 2 * COUNT; ++i) bits |= uint64_t{positive_bits(x[i / COUNT][i % COUNT])} << (i / COUNT * 32 + i % COUNT * LANES);
+    return bits;
+}
+
 inline vf absolute(vf x) { return (vf)((vu)x & 0x7FFFFFFFu); }
 
 // +1 or -1: the sign bit of `bits`, put on 1.

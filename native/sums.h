@@ -101,38 +101,37 @@ struct Thirty {
 };
 
 struct Five {
-    vu place, fourth;
-    vf sign;
+    vu place;
+    vf fourth, sign;
 
     Five() = default;
     template <int FIRST>
     PARITYLAB_INLINE Five(const Thirty& word, std::integral_constant<int, FIRST>)
-        : place(word.relative >> FIRST), fourth(word.relative << (28 - FIRST)), sign(sign_of(word.signs << (27 - FIRST))) {}
+        : place(word.relative >> FIRST), fourth(sign_of(word.relative << (28 - FIRST))), sign(sign_of(word.signs << (27 - FIRST))) {}
 };
 
 PARITYLAB_INLINE vf broadcast_from(const float& x) { return broadcast(x); }
 PARITYLAB_INLINE vf fma_from(const float& a, vf b, vf c) { return fma(broadcast(a), b, c); }
 
+// A register has eight numbers: the fourth input is added behind the look-up.
 class PairTable {
 public:
     PARITYLAB_INLINE explicit PairTable(const float* w) {
         for (int unit = 0; unit < 2; ++unit) {
-            vf t = broadcast(w[8 + unit]);
+            vf& t = sums_[unit] = broadcast(w[8 + unit]);
             for (int i = 0; i < 3; ++i) t = (vf)(flips(i) ^ (vu)broadcast(w[2 * i + unit])) + t;
-            const vf last = broadcast(w[6 + unit]);
-            plus_[unit] = t + last, minus_[unit] = t - last;
+            fourth_[unit] = broadcast(w[6 + unit]);
         }
     }
     PARITYLAB_INLINE vf add(const Five& x, int unit, vf z) const {
-        const vf plus = _mm256_permutevar8x32_ps(plus_[unit], (__m256i)x.place);
-        const vf minus = _mm256_permutevar8x32_ps(minus_[unit], (__m256i)x.place);
-        return fma(x.sign, _mm256_blendv_ps(plus, minus, (__m256)x.fourth), z);
+        const vf three = _mm256_permutevar8x32_ps(sums_[unit], (__m256i)x.place);
+        return fma(x.sign, fma(x.fourth, fourth_[unit], three), z);
     }
 
 private:
     static vu flips(int input) { return ((iota() >> input) & 1u) << 31; }
 
-    vf plus_[2], minus_[2];
+    vf sums_[2], fourth_[2];
 };
 
 #else

@@ -144,6 +144,7 @@ private:
         step_[slot] = run.step;
         powers_[slot] = {1, 1};
         streak_[slot] = run.streak;
+        failed_[slot] = {};
         run.start = {};  // the registers have it now
         run_[slot] = std::move(run);
         ++active_;
@@ -378,10 +379,15 @@ private:
         return true;
     }
 
-    // Errors and losses on the evaluation sample. Most runs fail at once. A run is looked at no longer once it has more errors than
-    // allowed, unless it is finished whatever the outcome; so the score of a run that has passed, or is finished, is complete.
+    // Errors and losses on the evaluation sample. Most runs fail at once, and most others where they failed before. A run is looked
+    // at no longer once it has more errors than allowed, unless it is finished whatever the outcome; so the score of a run that has
+    // passed, or is finished, is complete, and does not depend on where it failed.
     void evaluate(const bool (&due)[L::SLOTS], const bool (&finished)[L::SLOTS]) {
         scores_.clear();
+        const int64_t size = config_.eval_size;
+        if constexpr (L::SLOTS == 1) {
+            if (due[0] && !finished[0] && fails_again(0)) return;
+        }
         const auto undecided = [&](int slot) { return finished[slot] || (due[slot] && few_errors(slot)); };
         const auto any = [&] {
             for (int slot = 0; slot < L::SLOTS; ++slot) {
@@ -389,33 +395,69 @@ private:
             }
             return false;
         };
-        const int64_t together = Net::SHALLOW ? std::min<int64_t>(16, config_.eval_size) : config_.eval_size;
+        const int64_t together = Net::SHALLOW ? std::min<int64_t>(16, size) : size;
         int64_t first = 0;
         while (first < together && any()) {
-            const int64_t wanted = L::PACKED > 1 ? std::clamp<int64_t>(first, 16, 64) : std::clamp<int64_t>(first, 4, L::BLOCK);
-            const int count = static_cast<int>(std::min(wanted, together - first));
+            const int count = Net::SHALLOW ? static_cast<int>(std::min<int64_t>(4, together - first)) : block_from(first, together);
             batches_.evaluation(blocks_[0], step_vector_, first, count);
             network_.look(blocks_[0]);
             scores_.add(blocks_[0], first, scores_.tasks());
+            if (L::SLOTS == 1) remember(0, first, count);
             first += count;
         }
         if constexpr (Net::SHALLOW) {
             for (int slot = 0; slot < L::SLOTS; ++slot) {
-                if (undecided(slot)) examine(slot, first, finished[slot]);
+                if (undecided(slot)) examine(slot, finished[slot]);
             }
         }
     }
 
-    // One run alone, from this example on.
-    void examine(int slot, int64_t first, bool to_the_end) {
+    // One run alone, from the first example on.
+    void examine(int slot, bool to_the_end) {
         examiner_->look_at(network_, batches_, slot);
-        while (first < config_.eval_size && (to_the_end || few_errors(slot))) {
-            const int count = static_cast<int>(std::min<int64_t>({first < 32 ? 16 : 64, config_.eval_size - first}));
-            examiner_->clear();
-            examiner_->evaluation(step_[slot], first, count);
-            scores_.take(slot, examiner_->scores());
+        if (!to_the_end && failed_[slot].count > 0) {
+            scores_.clear(slot);
+            add_alone(slot, failed_[slot].first, failed_[slot].count);
+            if (!few_errors(slot)) return;
+        }
+        scores_.clear(slot);
+        for (int64_t first = 0; first < config_.eval_size && (to_the_end || few_errors(slot));) {
+            const int count = block_from(first, config_.eval_size);
+            add_alone(slot, first, count);
+            remember(slot, first, count);
             first += count;
         }
+    }
+
+    void add_alone(int slot, int64_t first, int count) {
+        examiner_->clear();
+        examiner_->evaluation(step_[slot], first, count);
+        scores_.take(slot, examiner_->scores());
+    }
+
+    // As many examples as there were before, at least 16 and at most 512.
+    static int block_from(int64_t first, int64_t end) {
+        return static_cast<int>(std::min(std::clamp<int64_t>(first, 16, std::min(512, Net::SHALLOW ? 512 : L::BLOCK)), end - first));
+    }
+
+    // The block in which a run had one error too many.
+    struct Failed {
+        int64_t first = 0;
+        int count = 0;
+    };
+    void remember(int slot, int64_t first, int count) {
+        if (!config_.eval_fresh && !few_errors(slot)) failed_[slot] = {first, count};
+    }
+
+    // Whether the only run has more errors than allowed where it had them last; nothing else is left of that look.
+    bool fails_again(int slot) {
+        if (failed_[slot].count == 0) return false;
+        batches_.evaluation(blocks_[0], step_vector_, failed_[slot].first, failed_[slot].count);
+        network_.look(blocks_[0]);
+        scores_.add(blocks_[0], failed_[slot].first, scores_.tasks());
+        if (!few_errors(slot)) return true;
+        scores_.clear();
+        return false;
     }
 
     const Config config_;
@@ -435,6 +477,7 @@ private:
     std::optional<Run> run_[L::SLOTS];
     int64_t step_[L::SLOTS]{};
     int streak_[L::SLOTS]{};
+    Failed failed_[L::SLOTS];
     vu step_vector_{};  // step_, as the streams count it
     vf lr_{}, tau_{};
     std::pair<double, double> powers_[L::SLOTS]{};  // of Adam's b1 and b2

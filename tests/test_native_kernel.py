@@ -153,7 +153,8 @@ def test_layout_follows_the_shape():
         return _lanes.Pool(**DEFAULTS | options).layout
 
     assert layout(n=30, width=10, batch=32) == layout(n=30, width=1000, batch=32) == "samples"
-    assert layout(n=30, width=10, batch=16) == layout(n=30, width=10, batch=32, bits=True) == "lanes"
+    assert layout(n=30, width=10, batch=15) == layout(n=30, width=10, batch=32, bits=True) == "lanes"
+    assert layout(n=30, width=1000, batch=8) == "samples"
     assert layout(n=30, width=100, batch=32, loss="square", loss_params=[]) == "lanes"
     assert layout(n=30, width=1000, batch=1) == "within"
     assert layout(n=4096, width=50, family="polynet") == "lanes"

@@ -6,6 +6,8 @@ depends on (seed, run, t) alone, so a Record never depends on how Runs were grou
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Any
 
 import numpy as np
@@ -32,12 +34,17 @@ def run_keys(seeds: np.ndarray, runs: np.ndarray) -> np.ndarray:
 
     In NumPy, because JAX would compile it anew for every count.
     """
-    require(bool(jax.config.jax_threefry_partitionable),  # type: ignore[attr-defined]
-            "paritylab needs JAX's default jax_threefry_partitionable=True")
+    require(_is_partitionable(), "paritylab needs JAX's default jax_threefry_partitionable=True")
     for name, values in (("seed", seeds), ("run number", runs)):
         require(bool(np.all((values >= 0) & (values < 2**32))), f"a {name} must be in [0, 2^32)")
     zeros = np.zeros(len(runs), np.uint32)
     return fold_in(np.stack([zeros, seeds.astype(np.uint32)], axis=-1), runs)
+
+
+def _is_partitionable() -> bool:
+    """JAX's default; it is asked only if its configuration or a variable may have changed that."""
+    asked = "jax" in sys.modules or "JAX_THREEFRY_PARTITIONABLE" in os.environ
+    return not asked or bool(jax.config.jax_threefry_partitionable)  # type: ignore[attr-defined]
 
 
 def fold_in(keys: np.ndarray, data: Any) -> np.ndarray:

@@ -54,6 +54,11 @@ def refusal(setup: Setup) -> str | None:
     return _too_large(setup)
 
 
+def fits(setup: Setup) -> bool:
+    """Whether network, target and loss fit each other by what the kernel takes; no shapes need be tried then."""
+    return refusal(setup) is None and not isinstance(getattr(setup.problem, "target", None), Outputs)
+
+
 def _outputs_refusal(setup: Setup) -> str | None:
     """Why a parity for each output cannot be learned; that takes the layout which looks sums up in tables."""
     network = setup.learner.network

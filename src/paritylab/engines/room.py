@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from paritylab.engines import sources
@@ -62,6 +64,18 @@ def require_room_for(engine: Engine, program: Setup, runs: int, threads: int | N
         require_room(f"training {network} at n = {n}, batch {batch}", parts)
 
 
+class _Sizes:
+    """In place of an init: how many numbers each layer has."""
+
+    raised = 0.0
+
+    def layers(self, key: None, sizes: Sequence[int]) -> list[dict[str, int]]:
+        return [{"w": fan_in * fan_out, "b": fan_out} for fan_in, fan_out in pairwise(sizes)]
+
+
 def weights_of(program: Setup) -> int:
     """The numbers of one network."""
+    if type(program.learner.network) is MLP:
+        layers = program.learner.network.init(None, program.problem.n, _Sizes())
+        return sum(sum(layer.values()) for layer in layers)
     return sum(leaf.size for leaf in jax.tree.leaves(jax.eval_shape(program.params, jax.random.key(0))))

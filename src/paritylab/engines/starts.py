@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from paritylab import rng
+from paritylab.engines import backend
 from paritylab.later import jax
 from paritylab.provenance import kernel as kernel
 from paritylab.setups.inits import FromWords, Init, Layers
@@ -30,7 +31,7 @@ def initial_params(program: Setup, keys: np.ndarray, chunk: int = CHUNK) -> Any:
     network, n, law = program.learner.network, program.problem.n, program.learner.init
     keys = start_keys(law, keys)
     count, stays = len(keys), len(keys) == chunk
-    if can_draw(network, law, n) and not (stays and jax.default_backend() != "cpu"):
+    if can_draw(network, law, n) and (not stays or backend.is_cpu()):
         return network.init(keys, n, Drawn(law))
     start = starter(program.start)
     if stays:

@@ -96,6 +96,9 @@ class Queue:
         """Outcomes as (job number, Outcomes with run numbers), one item for each job that has any."""
         job = self._job[outcomes.records.run]
         parts = [(int(i), job == i) for i in np.flatnonzero(np.bincount(job))]
-        return [(i, Outcomes(self.named(outcomes.records.take(mine)),
-                             jax.tree.map(lambda leaf, mine=mine: np.asarray(leaf)[mine], outcomes.params)))
+        return [(i, Outcomes(self.named(outcomes.records.take(mine)), _taken(outcomes.params, mine)))
                 for i, mine in parts]
+
+
+def _taken(params: Any, mine: np.ndarray) -> Any:
+    return None if params is None else jax.tree.map(lambda leaf: np.asarray(leaf)[mine], params)

@@ -12,6 +12,7 @@ import numpy as np
 
 from paritylab import engines
 from paritylab.callbacks import Callback, Heard, heard
+from paritylab.engines import lanes
 from paritylab.errors import CellFailed, require, whole
 from paritylab.memory import Part, require_room
 from paritylab.progress import COMPILING, Bar
@@ -222,7 +223,7 @@ def _failures(setups: Sequence[Setup], missing: Sequence[np.ndarray]) -> list[st
 
 
 def _checked(setups: Sequence[Setup]) -> list[None]:
-    return [setup.check() for setup in setups]
+    return [None if lanes.fits(setup) else setup.check() for setup in setups]
 
 
 def _told(job: engines.Job, engine: str, runs: range) -> dict[str, Any]:
