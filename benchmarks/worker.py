@@ -14,10 +14,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from workloads import EVERY, WORKLOADS, Workload
+from workloads import DEFAULT_SIZE, EVAL_SIZE, EVERY, WORKLOADS, Workload
 
 PEAK_SECONDS = 0.15
 WARM_CALLS = 4
+FLOPS_OF_AN_OPERATION = 16  # a multiply-add of sixteen numbers has 32, and another operation begins beside it
 
 
 def steady_rate(advance: Callable[[], int], seconds: float) -> tuple[float, float]:
@@ -81,12 +82,12 @@ def torch_advance(work: Workload, engine: str, threads: int, slots: int | None, 
     return torch_baselines.many_models(work, name, models), models
 
 
-def converged_rate(engine: str, threads: int, runs: int) -> float:
+def converged_rate(engine: str, threads: int, runs: int, eval_size: int) -> float:
     """Runs of W1 at learning rate 1 trained to convergence per second, everything compiled."""
     from paritylab.engines import loop, make_pool
 
     def train(max_steps: int) -> float:
-        queue = queue_of(WORKLOADS["W1"], runs, lr=1.0, max_steps=max_steps)
+        queue = queue_of(WORKLOADS["W1"], runs, lr=1.0, max_steps=max_steps, eval_size=eval_size)
         start = time.perf_counter()
         ended = sum(len(part.records) for part in loop.train(queue, make_pool(queue, engine, threads=threads)))
         return ended / (time.perf_counter() - start)
@@ -105,14 +106,17 @@ def results(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
             advance, slots = engine_advance(work, engine, threads, asked)
         before = peak(threads) if device == "cpu" else None
         rate, used = steady_rate(advance, request["seconds"])
-        fraction = None
+        of_peak = of_least = None
         if before is not None:
-            after = peak(threads) or before
-            fraction = rate * work.flops / ((before + after) / 2)
-        yield {"workload": name, "slots": slots, "rate": rate, "used": used, "of_peak": fraction}
-    if request["runs"]:
-        rate = converged_rate(engine, threads, request["runs"])
-        yield {"workload": "converged", "slots": request["runs"], "rate": rate, "used": None, "of_peak": None}
+            flops = (before + (peak(threads) or before)) / 2
+            of_peak = rate * work.flops / flops
+            if engine == "lanes" and work.least is not None:
+                of_least = rate * work.least / (flops / FLOPS_OF_AN_OPERATION)
+        yield {"workload": name, "slots": slots, "rate": rate, "used": used, "of_peak": of_peak, "of_least": of_least}
+    for eval_size in (EVAL_SIZE, DEFAULT_SIZE) if request["runs"] else ():
+        rate = converged_rate(engine, threads, request["runs"], eval_size)
+        nothing = dict.fromkeys(("used", "of_peak", "of_least"))
+        yield {"workload": "converged", "slots": eval_size, "rate": rate, **nothing}
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 K = 3
 EVAL_EVERY = 10
 EVAL_SIZE = 128
+DEFAULT_SIZE = 8192  # inputs of the default Protocol
 IDLE_RATE = 1e-6  # learning rate of timed runs: every update is computed, nothing is learned
 ENDLESS = 10**9  # their step limit
 LONG = 2**25  # that of runs through a finite sample, which there is a limit for
@@ -53,7 +54,20 @@ class Workload:
         first, *later = (a * b for a, b in self.layers[:-1])
         return self.batch * (4 * first + 6 * sum(later))
 
-    def setup(self, lr: float = IDLE_RATE, max_steps: int | None = None) -> Any:
+    @property
+    def least(self) -> float | None:
+        """Fewest operations on registers of sixteen numbers by which an update is known to be made, where gradients are
+        counted: the budget of docs/explanation/performance.md. None for other networks."""
+        if len(self.widths) != 1 or self.batch < 8:
+            return None
+        samples, pairs, fives, octets = self.batch / 16, self.widths[0] / 2, self.n / 5, (self.n + 1) / 8
+        drawn = samples * (-(-self.n // 32) * 75 + 4 * fives)  # random words, and five inputs of each
+        forward = pairs * fives * samples * (4 + 10 / 2)  # a permutation and an FMA a unit; tables for 32 samples
+        head = pairs * samples * 6  # ReLU, output weight, which samples are active
+        counted = pairs * octets * (samples / 2 * 2 + 4) + pairs * 4
+        return drawn + forward + head + counted
+
+    def setup(self, lr: float = IDLE_RATE, max_steps: int | None = None, eval_size: int = EVAL_SIZE) -> Any:
         """The workload as a paritylab Setup."""
         import paritylab as pl
 
@@ -63,7 +77,7 @@ class Workload:
         network = pl.MLP(self.widths) if self.widths else pl.Transformer()
         learner = pl.Learner(network, optimiser=optimisers[self.rule], batch=self.batch)
         most = max_steps or (LONG if self.data == "sample" else ENDLESS)
-        protocol = pl.Protocol(max_steps=most, eval_every=EVAL_EVERY, eval_size=EVAL_SIZE)
+        protocol = pl.Protocol(max_steps=most, eval_every=EVAL_EVERY, eval_size=eval_size)
         return pl.Setup(problems[self.data](), learner, protocol)
 
 

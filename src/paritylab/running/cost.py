@@ -16,6 +16,8 @@ RATE = 3e10
 """FLOP/s of two cores over a whole trial, checks and small networks included: for estimates only."""
 LOOKED_UP, LARGE_BATCH, LANES = 3e11, 256, 16
 """The same where the native engine looks sums over inputs up in tables: from this batch on, few units padding lanes."""
+COUNTED, LEAST_WORK = ("hinge", "correlation", "l1"), 4800
+"""Losses whose gradients it counts, as fast, where inputs times units times batch are at least so many."""
 LONG_SECONDS = 60.0
 
 
@@ -44,14 +46,18 @@ def step_seconds(setup: Setup) -> float:
     """About what one update takes on two cores, checks included: rather too much than too little.
 
     >>> from paritylab import Learner, MLP, Parity
-    >>> [step_seconds(Setup(Parity(n=30, k=3), Learner(MLP(32), batch=batch))) for batch in (100, 1000)]
-    [1.344e-05, 1.344e-05]
+    >>> [step_seconds(Setup(Parity(n=30, k=3), Learner(MLP(32), batch=batch))) for batch in (1, 100)]
+    [1.344e-07, 1.344e-06]
     """
     network = setup.learner.network
     shallow = isinstance(network, MLP) and len(network.widths) == 1 and network.activation.spec == "relu"
     padded = shallow and 4 * network.widths[0] < 3 * (-(-network.widths[0] // LANES) * LANES)
-    looked_up = shallow and not padded and setup.learner.batch >= LARGE_BATCH and lanes.refusal(setup) is None
-    return step_flops(setup) / (LOOKED_UP if looked_up else RATE)
+    batch = setup.learner.batch
+    looked_up = not padded and batch >= LARGE_BATCH
+    work = setup.problem.n * network.widths[0] * batch if shallow else 0
+    counted = setup.learner.loss.spec.partition(":")[0] in COUNTED and work >= LEAST_WORK
+    fast = shallow and (looked_up or counted) and lanes.refusal(setup) is None
+    return step_flops(setup) / (LOOKED_UP if fast else RATE)
 
 
 def estimate(jobs: Sequence[Job]) -> str:
