@@ -158,7 +158,7 @@ public:
     }
 
     // Of these, when they are back: in which the loss is not flat, and in which its slope is not -1.
-    void put(int s, uint32_t going, uint32_t minus) { slopes_[s / WORD] = {going, going, minus, minus}; }
+    void put(int s, uint32_t going, uint32_t minus) { slopes_[s / WORD] = {{going, going}, {minus, minus}}; }
 
     // What is the same for all pairs of units.
     struct Block {
