@@ -122,11 +122,10 @@ private:
     // Gives the sums of SAMPLES registers of samples from s on to the head.
     template <int SAMPLES, class Head>
     PARITYLAB_INLINE void sums(const Block& block, int s, Head& head) {
-        const int at = s % WORD / LANES;
         const bool thirty = shape_.fives == THIRTY / FIVE;
         if (thirty && shape_.pairs <= TOGETHER_PAIRS) {  // then none of the fives is needed twice
             const auto words = [&]<int... R>(std::integer_sequence<int, R...>) {
-                return std::array{block.inputs.thirty(s, 0, R + at)...};
+                return std::array{block.inputs.thirty(s, 0, R)...};
             }(std::make_integer_sequence<int, SAMPLES>{});
             const auto five = [&](auto i, int r) __attribute__((always_inline)) {
                 return Five(words[r], std::integral_constant<int, FIVE * i>{});
@@ -135,7 +134,7 @@ private:
         }
         for (int word = 0; word < words_; ++word) {
             for (int r = 0; r < SAMPLES; ++r) {
-                const Thirty bits = block.inputs.thirty(s, word, r + at);
+                const Thirty bits = block.inputs.thirty(s, word, r);
                 each_of_six([&](auto i) {
                     unpacked_[(word * (THIRTY / FIVE) + i) * SAMPLES + r] = Five(bits, std::integral_constant<int, FIVE * i>{});
                 });
