@@ -78,11 +78,13 @@ protected:
             for (int r = 0; r < count; ++r) block.f[s / LANES + r] = theta_.c + (head.sums[0][r] + head.sums[1][r]);
         };
         for (int s = 0; s < block.count; s += CHUNK) {
-            if (TOGETHER_SAMPLES > 1 && block.count - s <= LANES) {
-                go(std::integral_constant<int, 1>{}, s);
-            } else {
-                go(std::integral_constant<int, TOGETHER_SAMPLES>{}, s);
+            if constexpr (TOGETHER_SAMPLES > 1 && !SMALL) {
+                if (block.count - s <= LANES) {
+                    go(std::integral_constant<int, 1>{}, s);
+                    continue;
+                }
             }
+            go(std::integral_constant<int, TOGETHER_SAMPLES>{}, s);
         }
     }
 
@@ -123,14 +125,16 @@ private:
     template <int SAMPLES, class Head>
     PARITYLAB_INLINE void sums(const Block& block, int s, Head& head) {
         const bool thirty = shape_.fives == THIRTY / FIVE;
-        if (thirty && shape_.pairs <= TOGETHER_PAIRS) {  // then none of the fives is needed twice
-            const auto words = [&]<int... R>(std::integer_sequence<int, R...>) {
-                return std::array{block.inputs.thirty(s, 0, R)...};
-            }(std::make_integer_sequence<int, SAMPLES>{});
-            const auto five = [&](auto i, int r) __attribute__((always_inline)) {
-                return Five(words[r], std::integral_constant<int, FIVE * i>{});
-            };
-            return tiles<SAMPLES>(five, Six{}, Stride{}, head);
+        if constexpr (!SMALL) {
+            if (thirty && shape_.pairs <= TOGETHER_PAIRS) {  // then none of the fives is needed twice
+                const auto words = [&]<int... R>(std::integer_sequence<int, R...>) {
+                    return std::array{block.inputs.thirty(s, 0, R)...};
+                }(std::make_integer_sequence<int, SAMPLES>{});
+                const auto five = [&](auto i, int r) __attribute__((always_inline)) {
+                    return Five(words[r], std::integral_constant<int, FIVE * i>{});
+                };
+                return tiles<SAMPLES>(five, Six{}, Stride{}, head);
+            }
         }
         for (int word = 0; word < words_; ++word) {
             for (int r = 0; r < SAMPLES; ++r) {
@@ -141,7 +145,9 @@ private:
             }
         }
         const auto five = [&](int i, int r) __attribute__((always_inline)) -> const Five& { return unpacked_[i * SAMPLES + r]; };
-        if (thirty) return tiles<SAMPLES>(five, Six{}, Stride{}, head);
+        if constexpr (!SMALL) {
+            if (thirty) return tiles<SAMPLES>(five, Six{}, Stride{}, head);
+        }
         tiles<SAMPLES>(five, shape_.fives, static_cast<size_t>(shape_.stride()), head);
     }
 
@@ -234,7 +240,7 @@ public:
             return;
         }
         const vf balance = compare(block);
-        hidden.decays ? move<true>(block, hidden, head) : move<false>(block, hidden, head);
+        SMALL || hidden.decays ? move<true>(block, hidden, head) : move<false>(block, hidden, head);
         if (config_.head_bias) theta_.c = head(theta_.c, block.share * balance);
     }
 
@@ -299,7 +305,7 @@ private:
     template <class Take, class Finish>
     PARITYLAB_INLINE void each_pair(const Block& block, vf scale, const Take& take, const Finish& finish) {
         const Counts::Block counts = counts_.block((block.count + WORD - 1) / WORD);
-        if (shape_.octets != OCTETS_OF_WORD) return pairs<0, false>(counts, scale, take, finish);
+        if (SMALL || shape_.octets != OCTETS_OF_WORD) return pairs<0, false>(counts, scale, take, finish);
         counts.words == 1 ? pairs<OCTETS_OF_WORD, true>(counts, scale, take, finish)
                           : pairs<OCTETS_OF_WORD, false>(counts, scale, take, finish);
     }
@@ -307,7 +313,7 @@ private:
     // So many octets of inputs, if it is known.
     template <int OCTETS, bool ONE_WORD, class Take, class Finish>
     void pairs(const Counts::Block& counts, vf scale, const Take& take, const Finish& finish) {
-        constexpr int REGISTERS = OCTETS_OF_WORD * SETS;
+        constexpr int REGISTERS = (SMALL ? 2 : OCTETS_OF_WORD) * SETS;
         const int all = shape_.registers(), count = shape_.pairs;
         vu some[REGISTERS];
         vu* compared = OCTETS > 0 ? some : compared_.data();

@@ -11,6 +11,11 @@
 
 using namespace paritylab;
 
+// What the library calls where it would end the process: its own prints first, and all of printf with it.
+_LIBCPP_BEGIN_NAMESPACE_STD
+[[noreturn]] void __libcpp_verbose_abort(const char*, ...) noexcept { __builtin_trap(); }
+_LIBCPP_END_NAMESPACE_STD
+
 #define WEB_API extern "C" __attribute__((visibility("default")))
 
 namespace {
