@@ -208,6 +208,9 @@ def _problems() -> list[Case]:
         if layout == "samples" and told and (told["scale"] != 1 or (told["target"] == "sum" and not told["sign"])):
             shape |= dict(loss="l1", loss_params=[])  # labels of any size
         found += [_case(9, 20, flip=2**28, **shape, problem=told, within=within) for within in (-1.0, 0.5)]
+    for batch in (40, 1500):  # of which stages have a part
+        told = sources.told(posed[-1], pl.Protocol(eval_size=48, threshold=0.9), batch)
+        found += [_case(2, 20, n=33, width=9, batch=batch, layout="samples", problem=told)]
     return found
 
 
