@@ -80,6 +80,9 @@ WEB_API void web_pools(int32_t count) {
     while (int32_t(session->pools.size()) < count) session->pools.emplace_back(paritylab_start(&session->message.config, nullptr));
 }
 
+// Of each pool, once there is one.
+WEB_API int32_t web_slots() { return paritylab_slots(session->pools[0].get()); }
+
 // Adds the run of this number; null, or why it is refused.
 WEB_API const char* web_add(int32_t pool, uint32_t number) {
     Session& s = *session;
