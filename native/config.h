@@ -23,13 +23,14 @@ struct Config {
     // The network: one linear layer of `width` units on `inputs` numbers, and a head. A deep mlp has layers below it.
     Family family;
     int inputs;
-    bool bits;  // an input of +1 is read as 0, one of -1 as 1; false: as they are
     int width;
     std::vector<int> below;  // their widths, from the inputs up
 #if defined(__wasm__)  // no page has more
     static constexpr int outputs = 1;
+    static constexpr bool bits = false;
 #else
     int outputs = 1;  // of an mlp
+    bool bits = false;  // an input of +1 is read as 0, one of -1 as 1; false: as they are
 #endif
     bool bias;       // false: there are no b, which stay 0
     bool head_bias;  // false: there is no c, which stays 0

@@ -20,17 +20,15 @@ inline constexpr int OCTET = 8;            // inputs whose weights, of a pair of
 inline constexpr int SETS = 16 / LANES;    // registers that hold those
 inline constexpr int OCTETS_OF_WORD = WORD / OCTET;
 
-// Bit s of word i becomes bit i of word s.
-inline void transpose(uint32_t (&a)[WORD]) {
-    uint32_t keep = 0x0000FFFFu;
-    for (int j = 16; j > 0; j /= 2, keep ^= keep << j) {
-        for (int k = 0; k < WORD; k = ((k | j) + 1) & ~j) {
-            const uint32_t t = ((a[k] >> j) ^ a[k | j]) & keep;
-            a[k] ^= t << j;
-            a[k | j] ^= t;
-        }
-    }
+#if !defined(__AVX2__)
+// Of two words whose numbers differ by BY in a square of bits: what is on the wrong side of its diagonal.
+template <int BY>
+PARITYLAB_INLINE void exchange(vu& without, vu& with) {
+    constexpr uint32_t KEEP = BY == 16 ? 0x0000FFFFu : BY == 8 ? 0x00FF00FFu : BY == 4 ? 0x0F0F0F0Fu : BY == 2 ? 0x33333333u : 0x55555555u;
+    const vu t = ((without >> BY) ^ with) & KEEP;
+    without ^= t << BY, with ^= t;
 }
+#endif
 
 // From 32 inputs of 32 samples, a word for each sample, to a word for each input, twice: for either unit of a pair.
 PARITYLAB_INLINE void turn(const vu* samples, uint32_t used, vu* inputs) {
@@ -61,9 +59,8 @@ PARITYLAB_INLINE void turn(const vu* samples, uint32_t used, vu* inputs) {
     for (int octet = 0; octet < OCTETS_OF_WORD; ++octet) {
         inputs[octet] = (vu)_mm512_permutex2var_epi8(squares[0], _mm512_load_si512(places.pairs[octet]), squares[1]);
     }
-#else
+#elif defined(__AVX2__)
     uint32_t words[WORD];
-#if defined(__AVX2__)
     // The bytes of four samples side by side, then those of all 32; the top bits of 32 bytes are a word of one input.
     __m256i rows[4], pairs[4], bytes[4];
     const __m256i by_byte = _mm256_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15, 0, 4, 8, 12, 1, 5, 9,
@@ -86,12 +83,23 @@ PARITYLAB_INLINE void turn(const vu* samples, uint32_t used, vu* inputs) {
             left = _mm256_add_epi8(left, left);
         }
     }
-#else
-    for (int s = 0; s < WORD; ++s) words[s] = samples[s / LANES][s % LANES] & used;
-    transpose(words);
-#endif
     for (int i = 0; i < WORD; ++i) {
         for (int unit = 0; unit < 2; ++unit) inputs[(2 * i + unit) / LANES][(2 * i + unit) % LANES] = words[i];
+    }
+#else
+    vu a[8];
+    for (int r = 0; r < 8; ++r) a[r] = samples[r] & used;
+    for (int r = 0; r < 4; ++r) exchange<16>(a[r], a[r + 4]);
+    for (int r = 0; r < 8; r += r % 2 == 1 ? 3 : 1) exchange<8>(a[r], a[r + 2]);
+    for (int r = 0; r < 8; r += 2) {
+        exchange<4>(a[r], a[r + 1]);
+        vu low = __builtin_shufflevector(a[r], a[r + 1], 0, 1, 4, 5), high = __builtin_shufflevector(a[r], a[r + 1], 2, 3, 6, 7);
+        exchange<2>(low, high);
+        vu even = __builtin_shufflevector(low, high, 0, 4, 2, 6), odd = __builtin_shufflevector(low, high, 1, 5, 3, 7);
+        exchange<1>(even, odd);
+        vu* to = inputs + 2 * r;  // of these eight words
+        to[0] = __builtin_shufflevector(even, odd, 0, 0, 4, 4), to[1] = __builtin_shufflevector(even, odd, 1, 1, 5, 5);
+        to[2] = __builtin_shufflevector(even, odd, 2, 2, 6, 6), to[3] = __builtin_shufflevector(even, odd, 3, 3, 7, 7);
     }
 #endif
 }
@@ -158,7 +166,7 @@ public:
     }
 
     // Of these, when they are back: in which the loss is not flat, and in which its slope is not -1.
-    void put(int s, uint32_t going, uint32_t minus) { slopes_[s / WORD] = {going, going, minus, minus}; }
+    void put(int s, uint32_t going, uint32_t minus) { slopes_[s / WORD] = {{going, going}, {minus, minus}}; }
 
     // What is the same for all pairs of units.
     struct Block {

@@ -23,13 +23,13 @@ inline vf nearest(vf x) {
     return select(size < 0x1p23f, with_sign, x);
 }
 
-inline vf floor_of(vf x) {
+PARITYLAB_ONCE vf floor_of(vf x) {
     const vf rounded = nearest(x);
     return rounded - select(rounded > x, broadcast(1.0f), vf{});
 }
 
 // e^x for x <= 0 (smaller than 1e-37 counts as 1e-37). x = k ln 2 + r: a polynomial in r, and k added to the exponent.
-inline vf exp_of_negative(vf x) {
+PARITYLAB_ONCE vf exp_of_negative(vf x) {
     x = at_least(x, broadcast(-86.0f));
     const float magic = 0x1.8p23f;  // a float of this size holds an integer in its low bits
     const vf shifted = fma(x, broadcast(0x1.715476p0f), broadcast(magic));
@@ -41,7 +41,7 @@ inline vf exp_of_negative(vf x) {
 }
 
 // Natural logarithm of a positive normal float: x = 2^k m with m near 1, and log m = 2 artanh((m - 1) / (m + 1)).
-inline vf log_of_positive(vf x) {
+PARITYLAB_ONCE vf log_of_positive(vf x) {
     const vu from_root_half = (vu)x - 0x3F3504F3u;  // so that m runs from sqrt(1/2) to sqrt(2)
     const vf k = __builtin_convertvector((vi)from_root_half >> 23, vf);
     const vf m = (vf)((from_root_half & 0x007FFFFFu) + 0x3F3504F3u);
@@ -61,7 +61,7 @@ struct SinCos {
 };
 
 // sin(pi/2 v) and cos(pi/2 v): v - 4 nearest(v / 4) is exact, so large arguments lose nothing.
-inline SinCos sincos_half_pi(vf v) {
+PARITYLAB_ONCE SinCos sincos_half_pi(vf v) {
     const vf r = fma(nearest(v * 0.25f), broadcast(-4.0f), v);  // in [-2, 2]
     const vf size = absolute(r);
     const vf folded = select(size > 1.0f, 2.0f - size, size);  // sin(pi/2 |r|), mirrored at the top
@@ -70,7 +70,7 @@ inline SinCos sincos_half_pi(vf v) {
 }
 
 // The error function as x P(x^2) / Q(x^2), the rational approximation of Eigen and XLA.
-inline vf erf_of(vf x) {
+PARITYLAB_ONCE vf erf_of(vf x) {
     x = at_most(at_least(x, broadcast(-4.0f)), broadcast(4.0f));
     const vf square = x * x;
     const vf p = horner(square, {-2.72614225801306e-10f, 2.77068142495902e-08f, -2.10102402082508e-06f,
@@ -93,7 +93,7 @@ inline vf erf_inverse(vf x) {
 }
 
 // The standard normal that jax.random.normal makes of these bits.
-inline vf standard_normal(vu bits) {
+PARITYLAB_ONCE vf standard_normal(vu bits) {
     const float low = -0x1.fffffep-1f;  // nextafter(-1, 0)
     const vf unit = (vf)((bits >> 9) | 0x3F800000u) - 1.0f;
     const vf uniform = at_least(unit * (1.0f - low) + low, broadcast(low));

@@ -148,7 +148,7 @@ Parsed parsed(const paritylab_config& c) {
     const size_t words = (static_cast<size_t>(c.inputs) + 31) / 32;
     if (const char* why = c.problem ? refusal_of_sizes(*c.problem, words) : nullptr) return {why, {}, {}};
     Config config{
-        .family = Family(c.family), .inputs = c.inputs, .bits = c.bits != 0, .width = c.widths[c.layers - 1],
+        .family = Family(c.family), .inputs = c.inputs, .width = c.widths[c.layers - 1],
         .below = {c.widths, c.widths + c.layers - 1}, .bias = c.bias != 0,
         .head_bias = c.bias == 1,
         .activation = Activation(c.activation), .activation_params = to_vector(c.activation_params),
@@ -161,6 +161,9 @@ Parsed parsed(const paritylab_config& c) {
         .sample = c.sample, .replacement = c.replacement != 0, .short_last = c.short_last != 0,
         .eval_every = c.eval_every, .eval_size = c.eval_size, .eval_fresh = c.eval_fresh != 0,
         .allowed_errors = c.allowed_errors, .within = c.within, .consecutive = c.consecutive, .keep_params = true};
+#if !defined(__wasm__)
+    config.bits = c.bits != 0;
+#endif
     if (const char* why = refusal(config)) return {why, {}, {}};
     const Layout layout = c.layout == PARITYLAB_BY_SHAPE ? choose_layout(config) : Layout(c.layout);
     return {refusal_of_layout(config, layout), std::move(config), layout};

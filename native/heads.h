@@ -73,7 +73,8 @@ void mlp_forward_samples(const Act& act, const std::vector<Tile>& tiles, const R
 
 template <class L, class Act>
 void mlp_forward(const Act& act, const std::vector<Tile>& tiles, const Registers<L>& theta, Block<L>& block) {
-    mlp_forward_samples<4>(act, tiles, theta, block, 0);  // four sums at a time: one would wait for its own result
+    // Four sums at a time: one would wait for its own result.
+    mlp_forward_samples<SMALL && L::PARTIAL_SUMS >= 4 ? 1 : 4>(act, tiles, theta, block, 0);
 }
 
 template <class L, class Act>

@@ -63,17 +63,19 @@ Kernel kernel() {
         }
         return std::unique_ptr<Group>();
     };
+#if defined(__wasm__)
+    return {PARITYLAB_NAME(PARITYLAB_ISA), make_group, draw_words, nullptr, nullptr};
+#else
     const auto draw_examples = [](const Config& config, Layout layout, const Run& run, int64_t step, bool evaluation) {
         const auto of = layout == Layout::lanes    ? examples_of<RunsInLanes>
                         : layout == Layout::within ? examples_of<UnitsInLanes>
                         : layout == Layout::samples ? examples_of<SamplesInLanes>
-#if !defined(__wasm__)
                         : layout == Layout::tables ? examples_of<UnitsByTable>
-#endif
                                                    : examples_of<DeepUnits>;
         return of(config, run, step, evaluation);
     };
     return {PARITYLAB_NAME(PARITYLAB_ISA), make_group, draw_words, draw_examples, fma_flops};
+#endif
 }
 
 }  // namespace paritylab::PARITYLAB_ISA

@@ -196,6 +196,6 @@ struct UnitsInLanesBy {
         std::vector<float> x_;
     };
 };
-using UnitsInLanes = UnitsInLanesBy<32>;
+using UnitsInLanes = UnitsInLanesBy<SMALL ? 64 : 32>;  // on a page those of deep networks
 
 }  // namespace paritylab::PARITYLAB_ISA

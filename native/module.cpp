@@ -244,7 +244,7 @@ NB_MODULE(_lanes, m) {
                             bool short_last, float within, bool bits, bool skips_satisfied, int outputs, const std::string& isa, const std::string& layout,
                             std::optional<std::tuple<std::vector<int64_t>, int64_t, bool, double>> trace) {
             Config config{
-                .family = parse_family(family), .inputs = n, .bits = bits, .width = width, .below = std::move(below), .outputs = outputs, .bias = bias,
+                .family = parse_family(family), .inputs = n, .width = width, .below = std::move(below), .outputs = outputs, .bits = bits, .bias = bias,
                 .head_bias = bias && head_bias,
                 .activation = parse_activation(activation), .activation_params = std::move(activation_params),
                 .loss = parse_loss(loss), .loss_params = std::move(loss_params), .batch = batch, .schedule = {},

@@ -101,7 +101,7 @@ struct Move {
           skips(config.skips_satisfied),
           moves(moves) {}
 
-    void operator()(vf& theta, vf g, vf& m, vf& v) const {
+    PARITYLAB_ONCE void operator()(vf& theta, vf g, vf& m, vf& v) const {
         const vf before[3] = {theta, m, v};
         if (clips) g *= scale;
         if (decays_gradient) g += decay * theta;

@@ -79,11 +79,13 @@ protected:
             for (int r = 0; r < count; ++r) block.f[s / LANES + r] = theta_.c + (head.sums[0][r] + head.sums[1][r]);
         };
         for (int s = 0; s < block.count; s += CHUNK) {
-            if (TOGETHER_SAMPLES > 1 && block.count - s <= LANES) {
-                go(std::integral_constant<int, 1>{}, s);
-            } else {
-                go(std::integral_constant<int, TOGETHER_SAMPLES>{}, s);
+            if constexpr (TOGETHER_SAMPLES > 1 && !SMALL) {
+                if (block.count - s <= LANES) {
+                    go(std::integral_constant<int, 1>{}, s);
+                    continue;
+                }
             }
+            go(std::integral_constant<int, TOGETHER_SAMPLES>{}, s);
         }
     }
 
@@ -123,15 +125,16 @@ private:
     // Gives the sums of SAMPLES registers of samples from s on to the head.
     template <int SAMPLES, class Head>
     PARITYLAB_INLINE void sums(const Block& block, int s, Head& head) {
-        const int at = s % WORD / LANES;
         const bool thirty = shape_.fives == THIRTY / FIVE;
-        if (thirty && shape_.pairs <= TOGETHER_PAIRS) {  // then none of the fives is needed twice
-            const OneWord<SAMPLES> five(block.inputs, s, at, std::make_integer_sequence<int, SAMPLES>{});
-            return tile_of<TOGETHER_PAIRS, SAMPLES>(shape_.pairs, five, Six{}, Stride{}, head, 0);
+        if constexpr (!SMALL) {
+            if (thirty && shape_.pairs <= TOGETHER_PAIRS) {  // then none of the fives is needed twice
+                const OneWord<SAMPLES> five(block.inputs, s, std::make_integer_sequence<int, SAMPLES>{});
+                return tile_of<TOGETHER_PAIRS, SAMPLES>(shape_.pairs, five, Six{}, Stride{}, head, 0);
+            }
         }
         for (int word = 0; word < words_; ++word) {
             for (int r = 0; r < SAMPLES; ++r) {
-                const Thirty bits = block.inputs.thirty(s, word, r + at);
+                const Thirty bits = block.inputs.thirty(s, word, r);
                 each_of_six([&](auto i) __attribute__((always_inline)) {
                     unpacked_[(word * (THIRTY / FIVE) + i) * SAMPLES + r] = Five(bits, std::integral_constant<int, FIVE * i>{});
                 });
@@ -141,11 +144,13 @@ private:
         const int count = (shape_.pairs + TOGETHER_PAIRS - 1) / TOGETHER_PAIRS;
         for (int i = 0; i < count; ++i) {
             const int first = start_of_part(shape_.pairs, count, i), pairs = start_of_part(shape_.pairs, count, i + 1) - first;
-            if (thirty) {
-                tile_of<TOGETHER_PAIRS, SAMPLES>(pairs, five, Six{}, Stride{}, head, first);
-            } else {
-                tile_of<TOGETHER_PAIRS, SAMPLES>(pairs, five, shape_.fives, static_cast<size_t>(shape_.stride()), head, first);
+            if constexpr (!SMALL) {
+                if (thirty) {
+                    tile_of<TOGETHER_PAIRS, SAMPLES>(pairs, five, Six{}, Stride{}, head, first);
+                    continue;
+                }
             }
+            tile_of<TOGETHER_PAIRS, SAMPLES>(pairs, five, shape_.fives, static_cast<size_t>(shape_.stride()), head, first);
         }
     }
 
@@ -157,8 +162,8 @@ private:
     struct OneWord {
         Thirty words[SAMPLES];
         template <int... R>
-        PARITYLAB_INLINE OneWord(const SamplesInLanes::Inputs& inputs, int s, int at, std::integer_sequence<int, R...>)
-            : words{inputs.thirty(s, 0, R + at)...} {}
+        PARITYLAB_INLINE OneWord(const SamplesInLanes::Inputs& inputs, int s, std::integer_sequence<int, R...>)
+            : words{inputs.thirty(s, 0, R)...} {}
         template <int I>
         PARITYLAB_INLINE Five operator()(std::integral_constant<int, I>, int r) const {
             return Five(words[r], std::integral_constant<int, FIVE * I>{});
@@ -253,7 +258,7 @@ public:
             return;
         }
         const vf balance = compare(block);
-        hidden.decays ? move<true>(block, hidden, head) : move<false>(block, hidden, head);
+        SMALL || hidden.decays ? move<true>(block, hidden, head) : move<false>(block, hidden, head);
         if (config_.head_bias) theta_.c = head(theta_.c, block.share * balance);
     }
 
@@ -334,7 +339,7 @@ private:
     template <class Take, class Finish>
     PARITYLAB_INLINE void each_pair(const Block& block, vf scale, const Take& take, const Finish& finish) {
         const Counts::Block counts = counts_.block((block.count + WORD - 1) / WORD);
-        if (shape_.octets != OCTETS_OF_WORD) return pairs<0, false>(counts, scale, take, finish);
+        if (SMALL || shape_.octets != OCTETS_OF_WORD) return pairs<0, false>(counts, scale, take, finish);
         counts.words == 1 ? pairs<OCTETS_OF_WORD, true>(counts, scale, take, finish)
                           : pairs<OCTETS_OF_WORD, false>(counts, scale, take, finish);
     }
@@ -342,7 +347,7 @@ private:
     // So many octets of inputs, if it is known.
     template <int OCTETS, bool ONE_WORD, class Take, class Finish>
     void pairs(const Counts::Block& counts, vf scale, const Take& take, const Finish& finish) {
-        constexpr int REGISTERS = OCTETS_OF_WORD * SETS;
+        constexpr int REGISTERS = (SMALL ? 2 : OCTETS_OF_WORD) * SETS;
         const int all = shape_.registers(), count = shape_.pairs;
         vu some[REGISTERS];
         vu* compared = OCTETS > 0 ? some : compared_.data();

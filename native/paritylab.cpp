@@ -61,6 +61,8 @@ PARITYLAB_API paritylab_pool* paritylab_start(const paritylab_config* config, co
 
 PARITYLAB_API void paritylab_end(paritylab_pool* pool) { delete pool; }
 
+PARITYLAB_API int32_t paritylab_slots(paritylab_pool* pool) { return pool->group->slots(); }
+
 PARITYLAB_API const char* paritylab_add(paritylab_pool* pool, const paritylab_run* run) {
     const Config& config = pool->config;
     if (const char* why = refusal_of_run(run->max_steps)) return why;

@@ -39,7 +39,8 @@ enum {
     PARITYLAB_SIGN      /* b1, b2: 0 without memory */
 };
 enum { PARITYLAB_SOLVED, PARITYLAB_CENSORED, PARITYLAB_DIVERGED, PARITYLAB_TRAINING };
-enum { PARITYLAB_RUNS_IN_LANES, PARITYLAB_UNITS_IN_LANES, PARITYLAB_DEEP, PARITYLAB_LOOKED_UP, PARITYLAB_SAMPLES, PARITYLAB_BY_SHAPE };
+enum { PARITYLAB_RUNS_IN_LANES, PARITYLAB_UNITS_IN_LANES, PARITYLAB_DEEP, PARITYLAB_LOOKED_UP,
+       PARITYLAB_SAMPLES /* for ReLU and a loss with slopes of one size */, PARITYLAB_BY_SHAPE };
 
 enum { PARITYLAB_PRODUCT, PARITYLAB_SUM, PARITYLAB_TABLE, PARITYLAB_TASKS };
 
@@ -171,6 +172,9 @@ const char* paritylab_refusal(const paritylab_config* config);
 /* A pool without runs, on the instruction set of this name or the best one if it is null; null if refused. */
 paritylab_pool* paritylab_start(const paritylab_config* config, const char* isa);
 void paritylab_end(paritylab_pool* pool);
+
+/* How many runs it trains at a time: its slots. Others wait. */
+int32_t paritylab_slots(paritylab_pool* pool);
 
 /* Adds a run to those that wait; null, or why it is refused. */
 const char* paritylab_add(paritylab_pool* pool, const paritylab_run* run);

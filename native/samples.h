@@ -62,13 +62,13 @@ struct SamplesInLanes : PackedSamples {
         // beside them: a chain of rounds alone would wait for itself.
         PARITYLAB_INLINE void draw(const Key<vu>& key, uint32_t first, int count, const vu* mask, vf* y,
                   Ahead* ahead = nullptr) {
-            if (ahead && words_ == 1) {
+            if (!SMALL && ahead && words_ == 1) {
                 draw_two(key, *ahead);
             } else {
                 const int all = (count + WORD - 1) / WORD * REGISTERS_OF_WORD * words_;
                 int i = 0;
                 for (; i + 4 <= all; i += 4) draw_some<4>(key, first, i);
-                if (i < all) draw_some<2>(key, first, i);
+                if (REGISTERS_OF_WORD % 4 != 0 && i < all) draw_some<2>(key, first, i);
             }
             for (int s = 0; s < count; s += LANES) {
                 vu masked = bits_[place(s, 0)] & mask[0];
@@ -110,7 +110,7 @@ struct SamplesInLanes : PackedSamples {
 
         // Registers i to i + COUNT - 1: one chain of rounds alone would wait for itself.
         template <int COUNT>
-        PARITYLAB_INLINE void draw_some(const Key<vu>& key, uint32_t first, int i) {
+        PARITYLAB_ONCE void draw_some(const Key<vu>& key, uint32_t first, int i) {
             vu index[COUNT];
             for (int k = 0; k < COUNT; ++k) {
                 const uint32_t r = (i + k) % REGISTERS_OF_WORD, word = (i + k) / REGISTERS_OF_WORD;

@@ -48,7 +48,7 @@ public:
     // Adds outputs for samples from `first` on, which are of so many tasks, in turn.
     void add(const Samples<L>& block, int64_t first, size_t tasks) {
         if constexpr (L::PACKED > 1) {
-            if (!outputs_.empty()) return add_outputs(block);
+            if (config_.outputs > 1) return add_outputs(block);
             if (tasks == 1 && skills_.empty()) return add_together(block);
         }
         with_loss(config_, [&](const auto& loss) {

@@ -7,11 +7,13 @@
 
 #include <cstdint>
 
+#include "page.h"
+
 #if defined(__SSE2__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
-#elif defined(__wasm_relaxed_simd__)
+#elif defined(__wasm_simd128__)
 #include <wasm_simd128.h>
 #endif
 
@@ -94,6 +96,8 @@ inline uint32_t to_bits(vi condition) {
     return _mm_movemask_ps((__m128)condition);
 #elif defined(__aarch64__)
     return vaddvq_u32((uint32x4_t)((vu)condition & vu{1, 2, 4, 8}));
+#elif defined(__wasm_simd128__)
+    return wasm_i32x4_bitmask((v128_t)condition);
 #else
     uint32_t bits = 0;
     for (int lane = 0; lane < LANES; ++lane) bits |= (condition[lane] & 1u) << lane;
@@ -171,6 +175,8 @@ inline vu popcount(vu x) {
 #endif
 #elif defined(__aarch64__)
     return (vu)vpaddlq_u16(vpaddlq_u8(vcntq_u8((uint8x16_t)x)));
+#elif defined(__wasm_simd128__)
+    return (vu)wasm_u32x4_extadd_pairwise_u16x8(wasm_u16x8_extadd_pairwise_u8x16(wasm_i8x16_popcnt((v128_t)x)));
 #else
     x -= (x >> 1) & 0x55555555u;
     x = (x & 0x33333333u) + ((x >> 2) & 0x33333333u);

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "page.h"
+
 namespace paritylab {
 
 // Word is uint32_t, or a vector of them: one key and one counter per lane.
@@ -25,7 +27,7 @@ inline void four_rounds(Word& x, Word& y) {
 }
 
 template <class Word>
-inline Key<Word> threefry(Key<Word> key, Word x, Word y) {
+PARITYLAB_ONCE Key<Word> threefry(Key<Word> key, Word x, Word y) {
     const Word third = key.a ^ key.b ^ 0x1BD11BDAu;
     x += key.a, y += key.b;
     four_rounds<13, 15, 26, 6>(x, y), x += key.b, y += third + 1u;

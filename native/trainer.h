@@ -204,7 +204,7 @@ private:
                 if (!ahead) batches_.train(*block, 0, examples);
                 network_.forward(*block);
                 count_step();
-                ahead = steps > 1;
+                ahead = steps > 1 && config_.batch <= L::BLOCK;  // where a batch is longer, the next stage's may be
                 if (ahead) batches_.train(*next, 0, batches_.start(step_vector_, step_));
                 network_.backward(*block, {true, true}, lr);
                 if (ahead) std::swap(block, next);

@@ -11,6 +11,11 @@
 
 using namespace paritylab;
 
+// What the library calls where it would end the process: its own prints first, and all of printf with it.
+_LIBCPP_BEGIN_NAMESPACE_STD
+[[noreturn]] void __libcpp_verbose_abort(const char*, ...) noexcept { __builtin_trap(); }
+_LIBCPP_END_NAMESPACE_STD
+
 #define WEB_API extern "C" __attribute__((visibility("default")))
 
 namespace {
@@ -74,6 +79,9 @@ WEB_API const char* web_open() {
 WEB_API void web_pools(int32_t count) {
     while (int32_t(session->pools.size()) < count) session->pools.emplace_back(paritylab_start(&session->message.config, nullptr));
 }
+
+// Of each pool, once there is one.
+WEB_API int32_t web_slots() { return paritylab_slots(session->pools[0].get()); }
 
 // Adds the run of this number; null, or why it is refused.
 WEB_API const char* web_add(int32_t pool, uint32_t number) {

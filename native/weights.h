@@ -10,7 +10,7 @@
 namespace paritylab::PARITYLAB_ISA {
 
 // Moves a parameter by `amount` times a standard normal, in the lanes where that is not 0.
-inline void kick(vf& theta, const Key<vu>& leaf, vu element, vf amount, vi where) {
+PARITYLAB_ONCE void kick(vf& theta, const Key<vu>& leaf, vu element, vf amount, vi where) {
     const vf moved = fma(amount, standard_normal(random_bits(leaf, element)), theta);
     theta = select(where & (amount != 0.0f), moved, theta);
 }

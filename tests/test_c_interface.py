@@ -203,8 +203,9 @@ def taken(library, pool, run):
         dict(width=40, layout="within", activation="gelu", activation_params=[], loss="logistic", decay_plain=0.01),
         dict(width=9, below=[20, 7], rates=[1.0, 0.5, 1.0, 2.0], schedule=factors(30)),
         dict(width=40, layout="tables", bits=True, batch=50),
+        dict(width=7, n=33, layout="samples", batch=40),
     ],
-    ids=["mlp", "neuron", "polynet", "adam", "within", "deep", "tables"],
+    ids=["mlp", "neuron", "polynet", "adam", "within", "deep", "tables", "samples"],
 )
 def test_the_c_interface_gives_the_records_of_the_module(library, options, isa):
     cfg = COMMON | options
@@ -363,7 +364,9 @@ def test_the_c_interface_names_the_instruction_sets(library):
     ("changes", "says"),
     [
         (dict(family=3), "family"), (dict(activation=-1), "activation"), (dict(loss=6), "loss"),
-        (dict(layout=5), "layout"), (dict(layers=0), "layers"), (dict(inputs=0), "n: expected"),
+        (dict(layout=6), "layout"), (dict(layout=4, bits=1), "layout"),
+        (dict(layout=4, loss=1, loss_params=floats([])), "layout"),
+        (dict(layers=0), "layers"), (dict(inputs=0), "n: expected"),
         (dict(family=2, layout=1), "layout"), (dict(batch=2**20 + 1), "batch"), (dict(sample=2**62), "sample"),
         (dict(rates=Floats(None, 2)), "floats"), (dict(rates=floats([1.0])), "rates"),
         (dict(schedule=Floats(None, -1)), "floats"), (dict(within=-2.0), "within"), (dict(short_last=1), "short_last"),

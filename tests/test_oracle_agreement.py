@@ -184,6 +184,38 @@ CASES |= {
                                             optimiser=pl.AdamW(0.01, 0.5))
     ),
 }
+RELU = replace(MLP, batch=40)
+COUNTED: dict[str, pl.Setup] = {
+    **{f"n {n}": pl.Setup(pl.Parity(n, 3), replace(RELU, network=pl.MLP(width), batch=batch, loss=loss))
+       for n, width, batch, loss in (
+           (7, 5, 20, "hinge"), (29, 2, 31, "correlation"), (31, 1, 33, "l1"), (32, 16, 64, "hinge:0.3"),
+           (33, 7, 100, "l1"), (45, 10, 300, "hinge"), (60, 33, 32, "correlation"), (64, 6, 33, "hinge"),
+           (100, 9, 1500, "hinge"))},
+    "decay": pl.Setup(PARITY, replace(RELU, optimiser=pl.SGD(0.05, weight_decay=0.5, rates=(1, 0.5)))),
+    "plain decay, a frozen layer": pl.Setup(
+        PARITY, replace(RELU, optimiser=pl.SGD(0.05, weight_decay=0.02, decay_form="plain", rates=(0, 1)))
+    ),
+    "momentum": pl.Setup(PARITY, replace(RELU, optimiser=pl.SGD(0.02, momentum=0.9, weight_decay=0.1))),
+    "nesterov, clipped": pl.Setup(PARITY, replace(RELU, optimiser=pl.SGD(0.02, momentum=0.8, nesterov=True, clip=0.3))),
+    "adam, coupled decay": pl.Setup(PARITY, replace(RELU, optimiser=pl.Adam(0.01, weight_decay=0.1))),
+    "adamw, blocks": pl.Setup(PARITY, replace(RELU, optimiser=pl.AdamW(0.01, 0.2, rates=(1, 0.5)), batch=1501)),
+    "rmsprop": pl.Setup(PARITY, replace(RELU, optimiser=pl.RMSProp(0.003, momentum=0.5))),
+    "satisfied batches": pl.Setup(PARITY, replace(RELU, batch=1, loss="hinge:0.1", optimiser=pl.SGD(
+        0.05, momentum=0.5, weight_decay=0.2, skip_satisfied=True))),
+    "gradient noise": pl.Setup(PARITY, replace(RELU, optimiser=pl.SGD(0.05, noise=0.3))),
+    "gradient noise, adam": pl.Setup(PARITY, replace(RELU, optimiser=pl.Adam(0.003, clip=0.2, noise=0.1))),
+    "schedule": pl.Setup(PARITY, replace(RELU, optimiser=pl.SGD(0.05, schedule="cosine:40"))),
+    "no biases": pl.Setup(PARITY, replace(RELU, network=pl.MLP(5, bias=False, output_bias=False))),
+    "no output bias": pl.Setup(PARITY, replace(RELU, network=pl.MLP(5, output_bias=False))),
+    "label noise": pl.Setup(replace(PARITY, noise=0.3), RELU),
+    "finite sample": pl.Setup(replace(PARITY, sample=75), RELU),
+    "sample with replacement and noise": pl.Setup(replace(PARITY, sample=75, replacement=True, noise=0.2), RELU),
+    "whole sample": pl.Setup(replace(PARITY, sample=40), RELU),
+    **{f"problem: {name}": pl.Setup(problem, replace(MLP, loss="l1", optimiser=pl.SGD(0.02), batch=33))
+       for name, problem in PROBLEMS.items() if problem.support != "random"},
+    "problem: staged, blocks": pl.Setup(PROBLEMS["staged"], replace(MLP, batch=1131)),
+}
+"""For the layout `samples`."""
 JAX_ONLY = {
     "deep, outputs": pl.Setup(pl.Problem(9, pl.Outputs([(0, 1), (3, 4, 5), (2,)]), noise=0.1, scale=2.0),
                               replace(MLP, network=pl.MLP((6, 5), outputs=3), loss="square", batch=7)),
@@ -296,3 +328,11 @@ def test_the_lanes_engine_follows_the_oracle_in_all_layouts(name):
     for layout in (("lanes",), shallow, ("deep",))[min(depth, 2)]:
         for isa in lanes.kernel().supported_isas() if depth > 1 else ("auto",):
             assert_follows_oracle(CASES[name], engine_history(CASES[name], engine="lanes", layout=layout, isa=isa))
+
+
+@pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
+@pytest.mark.parametrize("name", long_but(COUNTED, "n 29", "n 33", "n 64", "adam, coupled decay", "gradient noise",
+                                          "finite sample", "problem: two tasks", "problem: staged"))
+def test_the_layout_of_samples_follows_the_oracle(name):
+    for isa in lanes.kernel().supported_isas():
+        assert_follows_oracle(COUNTED[name], engine_history(COUNTED[name], engine="lanes", layout="samples", isa=isa))

@@ -4,6 +4,7 @@ import json
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -31,8 +32,11 @@ def node():
     return str(Path(found.__file__).parent / "bin" / "node")
 
 
-def in_node(setups, isa, runs, seed=0, folder=engine.FOLDER, slots=4, steps=7):
-    """What the browser's engine makes of Setups, so many steps at a time: records, or why it refuses."""
+def in_node(setups, isa, runs, seed=0, folder=engine.FOLDER, slots=0, steps=7):
+    """What the browser's engine makes of Setups, so many steps at a time: records, or why it refuses.
+
+    Runs are in pools of so many slots; 0: as on the page.
+    """
     asked = {"seed": seed, "runs": list(runs), "slots": slots, "steps": steps}
     lines = [json.dumps(asked | {"setup": json.loads(setup.to_json())}) for setup in setups]
     command = [node(), str(ROOT / "tests" / "web" / "train.js"), str(engine.FOLDER), isa, str(folder)]
@@ -185,6 +189,20 @@ def test_networks_trained_by_it_have_the_native_records(isa, same):
     setups = [W1, *(random_setup(seed, PLAIN) for seed in range(len(PROBLEMS)))]
     for setup, told in zip(setups, in_node(setups, isa, range(3, 9), seed=5), strict=True):
         assert differences(setup, told, same, range(3, 9), seed=5) == [], setup.to_json()
+
+
+@pytest.mark.parametrize(("batch", "pools"), [(32, 6), (8, 2)])
+def test_no_run_of_the_page_waits_for_another(batch, pools):
+    """A pool has as many runs as it trains at a time: one, or one for each lane."""
+    (told,) = in_node([replace(W1, learner=replace(W1.learner, batch=batch))], "baseline", range(6))
+    assert told["pools"] == pools
+
+
+@pytest.mark.parametrize(("isa", "same"), isas() if _lanes else [])
+def test_runs_that_wait_in_a_pool_have_the_same_records(isa, same):
+    (told,) = in_node([W1], isa, range(3, 9), seed=5, slots=4)
+    assert told["pools"] == 2
+    assert differences(W1, told, same, range(3, 9), seed=5) == []
 
 
 @pytest.mark.long

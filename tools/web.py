@@ -26,7 +26,8 @@ KERNEL = ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]  # as CM
 HOT = ("kernel", "finite_sample")
 """What trains is made fast; all else is made small, for the page must be light."""
 ISAS = {"fused": ["-mrelaxed-simd"], "baseline": []}
-EXPORTED = ("room", "open", "pools", "add", "train", "move", "take", "survey", "look", "weights", "records", "fuses")
+EXPORTED = ("room", "open", "pools", "slots", "add", "train", "move", "take", "survey", "look", "weights", "records",
+            "fuses")
 """Of ``web.cpp``."""
 LINK = ["-mexec-model=reactor", "-s", *(f"-Wl,--export=web_{name}" for name in EXPORTED)]
 BUILD = ROOT / "build" / "web"

@@ -25,9 +25,12 @@ FAMILIES = ("mlp", "neuron", "polynet")  # these five in the order of native/par
 KINDS = ("clip", "power", "zigzag", "triangle", "polynomial", "sinusoid", "gelu")
 LOSS_KINDS = ("hinge", "square", "logistic", "correlation", "l1", "clipped-logistic")
 RULES = ("sgd", "momentum", "adam", "rmsprop", "sign")
-LAYOUTS = ("lanes", "within", "deep", "tables", "auto")
-SHALLOW = LAYOUTS[:-1]
+LAYOUTS = ("lanes", "within", "deep", "tables", "samples", "auto")
+SHALLOW = LAYOUTS[:4]
 """Of a network with one hidden layer of ReLU."""
+COUNTED = LAYOUTS[:5]
+"""Of one whose loss has slopes of one size."""
+COUNTED_LOSSES = [("hinge", [0.8]), ("correlation", []), ("l1", [])]
 WILD = ("power", "polynomial")  # their runs diverge unless they start small and move slowly
 COMMON = DEFAULTS | dict(n=12, eval_size=48, eval_every=5, allowed_errors=2)
 
@@ -42,6 +45,7 @@ def cases() -> dict[str, list[Case]]:
         "options": _options(),
         "optimisers": _optimisers(),
         "divergence": _divergence(),
+        "samples": _samples(),
         "problems": _problems(),
     }
 
@@ -76,6 +80,8 @@ def _activations_and_losses() -> list[Case]:
         named = dict(activation=activation, activation_params=params, loss=loss, loss_params=loss_params)
         start = dict(lr=0.01, scale=0.5) if activation in WILD else {}
         layouts = SHALLOW if params == [INF] else SHALLOW[:-1]
+        if params == [INF] and (loss, loss_params) in COUNTED_LOSSES:
+            layouts = COUNTED
         found += [_case(9, 20, **start, **named, width=7, layout=layout) for layout in layouts]
         found += [_case(9, 20, **start, **named, width=1, family="neuron")]
     for loss, loss_params in LOSSES:
@@ -87,7 +93,7 @@ def _activations_and_losses() -> list[Case]:
 def _shapes() -> list[Case]:
     shapes = ((5, 1), (31, 2), (32, 11), (33, 3), (40, 64), (70, 17), (1024, 2))
     found = [_case(5, 8, n=n, width=width, batch=batch, layout=layout)
-             for (n, width), batch, layout in itertools.product(shapes, (1, 7, 33, 70), SHALLOW)]
+             for (n, width), batch, layout in itertools.product(shapes, (1, 7, 33, 70), COUNTED)]
     found += [_case(3, 8, n=40, width=37, batch=batch, bits=True, layout=layout)
               for batch, layout in itertools.product((1, 70, 300), SHALLOW)]
     found += [_case(2, 6, n=n, width=width, batch=batch, eval_size=500)
@@ -112,7 +118,7 @@ def _deep() -> list[Case]:
 
 def _options() -> list[Case]:
     found = []
-    for batch, layout in itertools.product((1, 8, 40), SHALLOW):
+    for batch, layout in itertools.product((1, 8, 40), COUNTED):
         shape = dict(n=33, width=9, batch=batch, layout=layout)
         found += [
             _case(9, 20, **shape, tau=0.3),
@@ -135,7 +141,7 @@ def _optimisers() -> list[Case]:
     rules = (("sgd", []), ("momentum", [0.9, 0.0]), ("momentum", [0.9, 1.0]), ("adam", [0.9, 0.999, 1e-8]),
              ("rmsprop", [0.99, 1e-8, 0.0]), ("rmsprop", [0.9, 1e-8, 0.5]), ("sign", [0.0, 0.0]), ("sign", [0.9, 0.99]))
     found = []
-    for (rule, params), layout in itertools.product(rules, SHALLOW):
+    for (rule, params), layout in itertools.product(rules, COUNTED):
         shape = dict(n=33, width=9, batch=8, layout=layout, rule=rule, rule_params=params)
         found += [_case(9, 20, lr=0.01, **shape, tau=0.1), _case(9, 20, lr=0.01, **shape, clip=0.3, decay_gradient=0.1)]
         found += [_case(9, 20, lr=0.01, below=[20], rates=[1.0, 0.0, 2.0], clip=0.3,
@@ -148,8 +154,33 @@ def _divergence() -> list[Case]:
     wild = dict(activation="power", activation_params=[3], loss="square", loss_params=[])
     found = [_case(9, 40, lr=1e3, width=7, layout=layout, **wild) for layout in ("lanes", "within", "deep")]
     tiny = dict(lr=1e-38, scale=1e-38, width=7, activation="clip", activation_params=[INF])
-    return [*found, *(_case(9, 20, layout=layout, **tiny) for layout in SHALLOW),
+    large = [_case(9, 40, lr=lr, width=7, batch=40, layout="samples", loss=loss, loss_params=[1.0][:loss == "hinge"])
+             for lr in (1e10, 1e30) for loss in ("hinge", "correlation", "l1")]
+    return [*found, *large, *(_case(9, 20, layout=layout, **tiny) for layout in COUNTED),
             _case(9, 40, lr=1e3, width=7, layout="tables", loss="square", loss_params=[])]
+
+
+def _samples() -> list[Case]:
+    """One run at a time: words and fives of inputs that are full or not, pairs of units, and words of samples."""
+    inputs, widths = (7, 29, 30, 31, 32, 33, 45, 60, 64, 100), (1, 2, 7, 10, 16, 33)
+    found = []
+    for i, (n, batch) in enumerate(itertools.product(inputs, (20, 31, 32, 33, 64, 100, 300))):
+        loss, loss_params = COUNTED_LOSSES[i % 3]
+        named = dict(loss=loss, loss_params=loss_params, layout="samples")
+        found += [_case(2, 12, n=n, width=widths[(i + i // 7) % 6], batch=batch, **named)]
+    for i, n in enumerate(inputs):
+        found += [_case(1, 5, n=n, width=widths[i % 6], batch=1500, layout="samples")]
+    options = (
+        dict(tau=0.3), dict(flip=2**30), dict(bias=False), dict(rates=(0.5, 2.0), decay_coupled=0.3, decay_plain=0.01),
+        dict(schedule=factors(20)), dict(sample=300, replacement=True, flip=2**29), dict(sample=300, replacement=False),
+        dict(loss="l1", loss_params=[]), dict(rule="momentum", rule_params=[0.9, 1.0], decay_gradient=0.1),
+        dict(rule="adam", rule_params=[0.9, 0.999, 1e-8], clip=0.3, tau=0.1, lr=0.01),
+        dict(loss_params=[0.05], skips_satisfied=True, decay_plain=0.01), dict(eval_size=2100, eval_fresh=True),
+    )
+    for i, (option, batch) in enumerate(itertools.product(options, (20, 64, 1500))):
+        shape = dict(n=inputs[i % 10], width=widths[i % 6], batch=batch, layout="samples")
+        found += [_case(2, 5 if batch > 64 else 12, **shape | option)]
+    return found
 
 
 def _problems() -> list[Case]:
@@ -170,11 +201,16 @@ def _problems() -> list[Case]:
                    stages=[pl.Stage(6, "biased:0.9", slide=True), pl.Stage(13, batch=3, noise=0.2)]),
     ]
     found = []
-    for problem, layout in itertools.product(posed, SHALLOW):
+    for problem, layout in itertools.product(posed, COUNTED):
         told = sources.told(problem, pl.Protocol(eval_size=48, threshold=0.9), 8)
         shape = dict(n=problem.n, width=9, batch=8, layout=layout, sample=problem.sample or 0, replacement=False,
                      short_last=problem.short_last)
+        if layout == "samples" and told and (told["scale"] != 1 or (told["target"] == "sum" and not told["sign"])):
+            shape |= dict(loss="l1", loss_params=[])  # labels of any size
         found += [_case(9, 20, flip=2**28, **shape, problem=told, within=within) for within in (-1.0, 0.5)]
+    for batch in (40, 1500):  # of which stages have a part
+        told = sources.told(posed[-1], pl.Protocol(eval_size=48, threshold=0.9), batch)
+        found += [_case(2, 20, n=33, width=9, batch=batch, layout="samples", problem=told)]
     return found
 
 

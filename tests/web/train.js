@@ -9,17 +9,18 @@ const { engine, message } = vm.runInThisContext(`(() => { ${sources.join("\n")};
 (async () => {
   const kernel = await engine.load({ [isa]: zlib.gunzipSync(fs.readFileSync(path.join(modules, `${isa}.wasm.gz`))) });
   for (const line of fs.readFileSync(0, "utf8").split("\n").filter(Boolean)) {
-    const { setup, seed, runs, slots = 4, steps = 7 } = JSON.parse(line), records = [];
+    const { setup, seed, runs, slots, steps = 7 } = JSON.parse(line), records = [];
     let answer;
     try {
       const start = process.cpuUsage();
       kernel.open(setup, seed, runs, slots);
+      const pools = kernel.pools.length;
       while (kernel.left > 0) {
         for (const pool of kernel.pools) if (pool.left > 0) records.push(...kernel.train(pool, steps));
         kernel.gather();
       }
       const used = process.cpuUsage(start); // of the processor, whatever else it does
-      answer = { records, seconds: (used.user + used.system) / 1e6 };
+      answer = { records, pools, seconds: (used.user + used.system) / 1e6 };
     } catch (error) {
       if (!(error instanceof message.Refusal)) throw error;
       answer = { refused: error.message };

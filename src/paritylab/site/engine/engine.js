@@ -44,14 +44,16 @@ const engine = (() => {
     let pools = [], place = new Map(), kept = new Map(), starts = new Map(), size = 0, room = 4;
 
     const weights = () => new Float32Array(exports.memory.buffer, exports.web_weights(), size).slice();
-    // Runs with these numbers, in pools of `slots`.
-    const open = (setup, seed, runs, slots = 4) => {
+    // Runs with these numbers, in pools of `slots`; by default as many as one trains at a time.
+    const open = (setup, seed, runs, slots = 0) => {
       const bytes = message.encode(setup, seed), at = exports.web_room(bytes.length);
       new Uint8Array(exports.memory.buffer).set(bytes, at);
       check(exports.web_open());
       const widths = [setup.learner.network.width ?? setup.learner.network.degree ?? 1].flat();
       const shape = [setup.problem.n, ...widths];
       size = widths.reduce((sum, to, l) => sum + shape[l] * to + to, 0) + widths.at(-1) + 1;
+      exports.web_pools(1);
+      slots ||= exports.web_slots();
       const count = Math.min(Math.ceil(runs.length / slots), MOST_POOLS, Math.max(1, Math.floor(2 ** 23 / size / slots)));
       exports.web_pools(count);
       room = slots;

@@ -246,7 +246,7 @@ const message = (() => {
     w.real(decay.decoupled, decay.plain);
     w.whole(problem.sample ?? 0, problem.replacement ? 1 : 0, problem.short_last ? 1 : 0, protocol.eval_every, protocol.eval_size, protocol.fresh ? 1 : 0, allowed(protocol, protocol.eval_size));
     w.real(protocol.within ?? -1);
-    w.whole(protocol.consecutive, 4, by);
+    w.whole(protocol.consecutive, 5, by);  // the layout is chosen by shape
     w.floats(byParams);
     w.real(o.clip ?? 0, decay.coupled);
     w.whole(0, 0);  // inputs are signs, and all batches move the weights
