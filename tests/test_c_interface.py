@@ -300,6 +300,7 @@ START_LAWS = {  # kind, numbers, kind and numbers of the output, whether biases 
     "kaiming": (2, [], None, True), "perturbed-rademacher:0.1": (3, [0.1], None, True),
     "uniform-perturbed:0.5": (4, [0.5 * 3**0.5], None, True),
     "sparse-rademacher:0.2": (5, [0.2], None, True), "discrete:-2,-1,1,2": (6, [-2, -1, 1, 2], None, True),
+    "discrete:-1.5,-1,1,1.5": (6, [-3, -2, 2, 3], None, True),
     "sphere:0.7": (7, [], None, False), "mean-field:0.5,0.3": (7, [], (8, [0.3]), False),
     "mirrored gaussian": (2, [], None, True),
 }
@@ -321,7 +322,7 @@ def test_start_weights_are_those_of_jax_to_the_last_bit(library, law):
     pool, sizes = library.paritylab_start(byref(config(cfg)), None), (n, *widths, 1)
     kind, numbers, output, biased = START_LAWS[law]
     laws = [init, init, init.output or init]
-    scales = [each.scale(a, b) for each, a, b in zip(laws, sizes, sizes[1:], strict=False)]
+    scales = [each.level(a, b) for each, a, b in zip(laws, sizes, sizes[1:], strict=False)]
     last = output or (kind, numbers)
     given = Law(kind, last[0], floats(numbers), floats(last[1]), floats(scales), biased, init.mirrored)
     arrays, room = weights(make_run(cfg))

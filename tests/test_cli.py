@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from commands import TINY, files, run, run_apart
 
+from paritylab import engines
 from paritylab.cli import main
 
 KEYS = {"setup_id", "engine", "runs", "solved", "censored", "diverged", "p10", "median", "p90", "median_interval",
@@ -226,7 +227,8 @@ def test_results_list_every_setup_engine_and_seed(measured, capsys):
 @pytest.mark.parametrize(
     ("arguments", "count"),
     [([], 3), (["--n", "6"], 3), (["--n", "7"], 0), (["--k", "2"], 3), (["--k", "3"], 0), (["--seed", "7"], 1),
-     (["--seed", "8"], 0), (["--engine", "jax"], 3), (["--engine", "lanes"], 0), (["--setup", "zz"], 0),
+     (["--seed", "8"], 0), (["--setup", "zz"], 0), (["--engine", "jax"], 3), (["--engine", engines.label("jax")], 3),
+     (["--engine", "jax_999"], 0), (["--engine", "lanes"], 0), (["--records", "--engine", "jax"], 13),
      (["--records"], 13), (["--records", "--seed", "7"], 3)],
 )
 def test_results_are_filtered(measured, capsys, arguments, count):

@@ -169,7 +169,7 @@ OWN = {
     "init": (inits.custom(sample), {
         "spec": "kaiming", "sample": lambda key, shape: 2 * sample(key, shape), "characteristic": np.cos,
         "scale": lambda fan_in, fan_out: 0.5, "mirrored": True, "biased": False, "fixed": 3,
-        "output": inits.custom(lambda key, shape: jnp.ones(shape)), "logits": True, "raised": 0.5}),
+        "output": inits.custom(lambda key, shape: jnp.ones(shape)), "logits": True, "raised": 0.5, "grain": 0.5}),
     "loss": (loss(lambda f, y: (f - y) ** 4), {
         "spec": "hinge", "function": lambda f, y: (f - y) ** 6, "native": ("square", ())}),
     "activation": (activation(lambda z: z**3), {

@@ -192,9 +192,9 @@ def told(result: pl.Race):
 def test_only_ended_runs_are_stored_under_the_setups_of_the_race(store):
     result = race(SETUPS, runs=12, engine="jax", store=store)
     assert result.rates[0].pending.all()
-    assert len(store.records(SETUPS[0].id, "jax", 0)) == 0
+    assert len(store.records(SETUPS[0].id, engines.label("jax"), 0)) == 0
     for entry in result.rates:
-        assert same(store.records(entry.setup.id, "jax", 0), entry.records.take(~entry.pending))
+        assert same(store.records(entry.setup.id, engines.label("jax"), 0), entry.records.take(~entry.pending))
         assert entry.reused == 0
 
 

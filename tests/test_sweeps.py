@@ -21,6 +21,7 @@ SETUP = pl.Setup(
 )
 OTHER = replace(SETUP, learner=replace(SETUP.learner, optimiser=pl.SGD(0.3)))
 DEEP = replace(SETUP, learner=pl.Learner(pl.MLP((3, 3))))
+LABEL = engines.label("jax")
 
 
 class Trainer:
@@ -94,7 +95,7 @@ def test_seeds_and_setups_are_kept_apart(store, trainer):
     sweep([SETUP], runs=2, seed=0, engine="jax", store=store)
     sweep([SETUP, OTHER], runs=2, seed=1, engine="jax", store=store)
     assert trainer.asked[1] == [(SETUP.id, 1, (0, 1)), (OTHER.id, 1, (0, 1))]
-    assert store.runs(SETUP.id, "jax", 0).tolist() == store.runs(OTHER.id, "jax", 1).tolist() == [0, 1]
+    assert store.runs(SETUP.id, LABEL, 0).tolist() == store.runs(OTHER.id, LABEL, 1).tolist() == [0, 1]
 
 
 def test_setups_of_one_program_train_together_and_results_keep_their_order(trainer):
@@ -142,7 +143,7 @@ def test_an_interruption_keeps_what_was_finished(store, monkeypatch):
     monkeypatch.setattr(engines, "train", Trainer(patience=3))
     with pytest.raises(KeyboardInterrupt):
         sweep([SETUP, OTHER], runs=10, engine="jax", store=store)
-    assert store.runs(SETUP.id, "jax", 0).tolist() == list(range(9))
+    assert store.runs(SETUP.id, LABEL, 0).tolist() == list(range(9))
     trainer = Trainer()
     monkeypatch.setattr(engines, "train", trainer)
     results = sweep([SETUP, OTHER], runs=10, engine="jax", store=store)
@@ -156,7 +157,7 @@ def test_records_reach_the_store_while_the_sweep_goes_on(store, monkeypatch):
     class Watched(Trainer):
         def __call__(self, jobs, engine, threads=None):
             for parts in super().__call__(jobs, engine, threads):
-                seen.append(len(store.runs(SETUP.id, "jax", 0)))
+                seen.append(len(store.runs(SETUP.id, LABEL, 0)))
                 yield parts
 
     monkeypatch.setattr(engines, "train", Watched())
@@ -181,7 +182,7 @@ def test_a_result_says_everything_in_plain_json(trainer):
     assert wanted <= set(document)
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert document["setup_id"] == SETUP.id
-    assert document["engine"] == "jax"
+    assert document["engine"] == LABEL
     assert (document["runs"], document["solved"], document["censored"], document["diverged"]) == (8, 8, 0, 0)
     assert document["median"] == 25
     assert document["model_steps"] == result.model_steps == 200

@@ -261,7 +261,7 @@ def test_where_there_is_a_gpu_it_is_chosen(emulator, monkeypatch):
     monkeypatch.setattr(devices, "current", lambda: emulator)
     assert choose(WHOLE["warp"]) == choose(WHOLE["warp"], "warps") == "warps"
     assert choose(WHOLE["warp"], curves=True) == "warps"
-    assert engines.label("warps") == "warps_emulated_GPU"
+    assert engines.label("warps") == "warps_2_emulated_GPU"
     assert choose(WHOLE["team, adam"]) == choose(WHOLE["warp, sample"]) == choose(WHOLE["deep"]) == "warps"
     assert choose(WHOLE["lane, staged"]) == choose(WHOLE["warp, tasks"]) == choose(WHOLE["warp, leaky"]) == "warps"
     drawn = replace(WHOLE["warp"], problem=pl.Problem(10, lambda x: x[:, 0]))

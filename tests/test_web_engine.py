@@ -132,6 +132,9 @@ INITS = (
     "sparse-rademacher:0.2",
     "released sparse-rademacher:0.5",
     "discrete:-2,-1,1,2",
+    "discrete:-1.5,-1,1,1.5",
+    "discrete:-1.41421,-1,1,1.41421",
+    "perturbed-rademacher:0",
     "fixed:7 torch",
 )
 PLAIN = ("torch", "xavier", "uniform", "sign", "fixed:7 torch")  # for which JAX compiles nothing

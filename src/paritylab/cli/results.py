@@ -54,7 +54,7 @@ def add_filters(parser: Any) -> None:
     parser.add_argument("--setup", default="", metavar="ID", help="only this Setup (the beginning of its id is enough)")
     parser.add_argument("--n", type=count, help="only problems with this many inputs")
     parser.add_argument("--k", type=count, help="only supports of this size")
-    parser.add_argument("--engine", help="only this engine's records")
+    parser.add_argument("--engine", help="only this engine's records: lanes, or lanes_2 in one version")
     parser.add_argument("--seed", type=count, help="only this seed")
 
 
@@ -115,6 +115,7 @@ def records(store: Store, options: argparse.Namespace) -> pl.DataFrame:
     """Every run, with the parameters of its Setup that the question names."""
     import polars as pl
 
+    from paritylab.engines.arithmetic import versions
     from paritylab.statistics import filters, results
     from paritylab.storage.gathered import KEY, RECORD, Wanted
 
@@ -125,7 +126,7 @@ def records(store: Store, options: argparse.Namespace) -> pl.DataFrame:
     early = [each.expression for each in some if each.names <= set(about.columns)]
     late = [each for each in some if not each.names <= set(about.columns)]
     about = about.filter(early) if early else about
-    engines = None if options.engine is None else {options.engine}
+    engines = None if options.engine is None else versions(options.engine)
     rows = store.gather(Wanted(frozenset(about["setup_id"]), engines, options.seed)).rows()
     names = {name for each in late for name in each.names} | {*options.sort, *(options.columns or ())}
     for name in names - {*rows.columns, *about.columns}:

@@ -76,7 +76,7 @@ def label(engine: str) -> str:
     """The name under which an engine's Records are kept: another device rounds differently.
 
     >>> label("lanes")
-    'lanes'
+    'lanes_2'
     """
     return registry.label(named(engine))
 
@@ -90,7 +90,7 @@ def known(engine: str) -> str:
     """The name under which its curves and params are kept, of any device, with the version of its arithmetic.
 
     >>> known("jax")
-    'jax'
+    'jax_2'
     """
     return registry.known(named(engine))
 

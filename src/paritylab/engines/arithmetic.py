@@ -12,6 +12,9 @@ from typing import NamedTuple
 
 LABEL = re.compile(r"(?P<name>[^\W_]+)(?:_(?P<version>[1-9]\d{0,2}))?(?P<device>(?:_\w*)?)", re.ASCII)
 
+MOST = 1000
+"""Versions that a label has room for."""
+
 
 class Label(NamedTuple):
     """What the label of records says; two that differ in their version alone are of one engine."""
@@ -40,6 +43,18 @@ def labelled(label: str, version: int) -> str:
     ('lanes_2', 'lanes')
     """
     return str(parsed(label)._replace(version=version))
+
+
+@functools.cache
+def versions(label: str) -> frozenset[str]:
+    """All labels that this one stands for where records are asked for: ``lanes`` for each version, ``lanes_2`` for one.
+
+    >>> sorted(versions("lanes"))[:2], versions("lanes_2")
+    (['lanes', 'lanes_10'], frozenset({'lanes_2'}))
+    """
+    if parsed(label).version > 1:
+        return frozenset({label})
+    return frozenset({label, *(labelled(label, version) for version in range(2, MOST))})
 
 
 @functools.cache

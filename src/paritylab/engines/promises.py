@@ -23,7 +23,7 @@ def current(label: str) -> str:
     """The label of the same engine with the arithmetic that it has here.
 
     >>> current("jax"), current("unheard_of")
-    ('jax', 'unheard_of')
+    ('jax_2', 'unheard_of')
     """
     here = {parsed(registry.label(each))._replace(version=1): each for each in engines().values()}
     same = here.get(parsed(label)._replace(version=1))

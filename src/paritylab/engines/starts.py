@@ -81,9 +81,10 @@ class Drawn:
         assert isinstance(self.law.sample, FromWords)  # see can_draw
         formula, layers = self.law.sample.formula, []
         for number, (fan_in, fan_out) in enumerate(pairwise(sizes)):
-            layer, scale = rng.fold_in(keys, number), np.float32(self.law.scale(fan_in, fan_out))
-            w, b = (scale * formula(module.random_bits(rng.fold_in(layer, part), count))
-                    for part, count in enumerate((fan_in * fan_out, fan_out)))
+            layer = rng.fold_in(keys, number)
+            draws = (formula(module.random_bits(rng.fold_in(layer, part), count))
+                     for part, count in enumerate((fan_in * fan_out, fan_out)))
+            w, b = (self.law.scaled(each, fan_in, fan_out) for each in draws)
             layers.append({"w": w.reshape(-1, fan_in, fan_out), "b": b})
         return layers
 

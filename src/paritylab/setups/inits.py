@@ -149,6 +149,7 @@ def custom(sample: Sampler, characteristic: Characteristic | None = None, scale:
 
 def own(given: Init) -> Init:
     """A law of the user's own with the spec that follows from all its fields."""
+    require(given.grain is None, f"only a built-in init has a grain: leave out grain={given.grain!r}")
     return replace(given, spec=" ".join([*_words(given), _name(given)]))
 
 

@@ -2,13 +2,18 @@
 
 A law is stated unscaled (``perturbed-rademacher:0.1`` is a sign plus N(0, 0.01)); each layer multiplies it by a scale
 that depends on its fan-in and fan-out. Biases follow the law and scale of their layer's weights.
+
+A law of finitely many values (signs, ``discrete``, ``sparse-rademacher``) has a **grain**: all its values are whole
+multiples of it. The grain times a layer's scale is rounded to 12 significant bits, a relative change of at most 2^-12.
+So float32 sums of up to 4,096 grains are exact in any order, and where the weighted inputs of a neuron cancel, every
+engine has exactly 0. :func:`paritylab.alignment` and characteristic functions are of the law before this rounding.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,6 +29,8 @@ Sampler = Callable[[Any, tuple[int, ...]], Any]
 Characteristic = Callable[[np.ndarray], np.ndarray]
 Scale = Callable[[int, int], float]
 Layers = list[dict[str, Any]]
+MOST_GRAINS = 2**12
+"""Most grains of a point: float32 has 24 bits, and a layer's level takes 12."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,8 @@ class Init(Specified):
     ``sample(key, shape)`` draws unscaled weights, ``characteristic(t)`` is their characteristic function E exp(itw)
     (None where weights of one unit depend on each other), ``scale(fan_in, fan_out)`` the factor of a layer. With
     ``fixed`` every run starts from the weights that ``jax.random.key(fixed)`` gives. The last layer of a network with
-    several follows the law ``output``, if there is one; its biases start ``raised`` by a number.
+    several follows the law ``output``, if there is one; its biases start ``raised`` by a number. All draws
+    of a built-in law with a ``grain`` are whole multiples of it.
     """
 
     spec: str
@@ -61,6 +69,7 @@ class Init(Specified):
     output: Init | None = field(default=None, compare=False, repr=False)
     logits: bool = field(default=False, repr=False)
     raised: float = field(default=0.0, repr=False)
+    grain: float | None = field(default=None, compare=False, repr=False)
 
     @property
     def token(self) -> tuple[Any, ...]:
@@ -71,9 +80,21 @@ class Init(Specified):
     def dense(self, key: Any, fan_in: int, fan_out: int) -> dict[str, Any]:
         """Weights (fan_in, fan_out) and biases (fan_out,) of one layer."""
         weight_key, bias_key = jax.random.split(key)
+        bias = self.scaled(self.sample(bias_key, (fan_out,)), fan_in, fan_out) if self.biased else jnp.zeros(fan_out)
+        return {"w": self.scaled(self.sample(weight_key, (fan_in, fan_out)), fan_in, fan_out), "b": bias}
+
+    def scaled(self, draws: Any, fan_in: int, fan_out: int) -> Any:
+        """Draws as a layer has them: times its scale, or as whole multiples of its level."""
+        wholes = draws if self.grain in (None, 1) else jnp.round(draws / self.grain)
+        return self.level(fan_in, fan_out) * wholes
+
+    def level(self, fan_in: int, fan_out: int) -> float:
+        """The scale of a layer; of a law with a grain, what a grain becomes: 12 significant bits.
+
+        What multiplies the scale (``released``, ``logits``) does so before it is rounded.
+        """
         scale = self.scale(fan_in, fan_out)
-        bias = scale * self.sample(bias_key, (fan_out,)) if self.biased else jnp.zeros(fan_out)
-        return {"w": scale * self.sample(weight_key, (fan_in, fan_out)), "b": bias}
+        return scale if self.grain is None else coarse(scale * self.grain)
 
     def layers(self, key: Any, sizes: tuple[int, ...]) -> Layers:
         """The layers of a network with these sizes, input first; pairs of units mirrored where the law says so."""
@@ -104,6 +125,30 @@ def mirror(layers: Layers) -> Layers:
 def fan_in_scale(gain: float) -> Scale:
     """Variance gain^2 / fan_in for a law of variance 1."""
     return lambda fan_in, fan_out: gain / math.sqrt(fan_in)
+
+
+def coarse(number: float) -> float:
+    """The nearest number with 12 significant bits, by Veltkamp's splitting: double precision gives it in any language.
+
+    >>> coarse(1 / math.sqrt(30)) * 2**14
+    2991.0
+    """
+    far = number * (2**41 + 1)
+    return far - (far - number)
+
+
+def common_grain(points: Sequence[float]) -> float | None:
+    """The largest number that all points are whole multiples of; None where a point is more than 4,096 of it.
+
+    >>> common_grain([-3, 1.25, 1.5]), common_grain([-2.8, -2, 2, 2.8]), common_grain([1, 1.41421])
+    (0.25, 0.4, None)
+    """
+    for ten in (10**digits for digits in range(12)):
+        wholes = [round(point * ten) for point in points]
+        if all(whole / ten == point for whole, point in zip(wholes, points, strict=True)):
+            divisor = math.gcd(*wholes)
+            return divisor / ten if max(map(abs, wholes)) <= MOST_GRAINS * divisor else None
+    return None
 
 
 def law(make: Callable[..., Init]) -> Callable[..., Init]:
@@ -210,7 +255,7 @@ def kaiming() -> Init:
 @law
 def rademacher() -> Init:
     """Fair signs, scaled to 1/sqrt(fan_in). ``sign`` is the same law."""
-    return Init("rademacher", _signs, lambda t: np.cos(t), fan_in_scale(1.0))
+    return Init("rademacher", _signs, lambda t: np.cos(t), fan_in_scale(1.0), grain=1)
 
 
 @law
@@ -234,7 +279,8 @@ def perturbed_rademacher(sigma: float) -> Init:
 
     spec = specs.render("perturbed-rademacher", (sigma,))
     scale = fan_in_scale(1 / math.sqrt(1 + sigma**2))
-    return Init(spec, sample, lambda t: np.cos(t) * np.exp(-np.square(sigma * t) / 2), scale)
+    grain = None if sigma else 1
+    return Init(spec, sample, lambda t: np.cos(t) * np.exp(-np.square(sigma * t) / 2), scale, grain=grain)
 
 
 @law
@@ -249,7 +295,7 @@ def uniform_perturbed(sigma: float) -> Init:
 
     spec = specs.render("uniform-perturbed", (sigma,))
     scale = fan_in_scale(1 / math.sqrt(1 + sigma**2))
-    return Init(spec, sample, lambda t: np.cos(t) * _sinc(width * np.asarray(t)), scale)
+    return Init(spec, sample, lambda t: np.cos(t) * _sinc(width * np.asarray(t)), scale, grain=None if sigma else 1)
 
 
 @law
@@ -262,12 +308,16 @@ def sparse_rademacher(s: float) -> Init:
         return _signs(signs, shape) * (jax.random.uniform(kept, shape) >= s)
 
     spec = specs.render("sparse-rademacher", (s,))
-    return Init(spec, sample, lambda t: s + (1 - s) * np.cos(t), fan_in_scale(1 / math.sqrt(1 - s)))
+    return Init(spec, sample, lambda t: s + (1 - s) * np.cos(t), fan_in_scale(1 / math.sqrt(1 - s)), grain=1)
 
 
 @law
 def discrete(*points: float) -> Init:
-    """Uniform over the given points, scaled to second moment 1/fan_in: ``discrete(-2, -1, 1, 2)``."""
+    """Uniform over the given points, scaled to second moment 1/fan_in: ``discrete(-2, -1, 1, 2)``.
+
+    Points that are whole multiples of one number (1 and 1.5, of 0.5), up to 4,096 times, keep their ratios exactly.
+    Others (1 and 1.41421) are scaled and rounded to float32 one by one.
+    """
     require(len(points) > 0 and any(points), "a discrete init needs at least one point that is not 0")
     require(1e-6 <= max(map(abs, points)) <= 1e6, "the largest point of a discrete init must be from 1e-6 to 1e6")
     values = np.asarray(points, float)
@@ -281,7 +331,8 @@ def discrete(*points: float) -> Init:
         return real if np.allclose(sorted(values), sorted(-values)) else real + 1j * imaginary
 
     spec = specs.render("discrete", tuple(float(p) for p in points))
-    return Init(spec, sample, characteristic, fan_in_scale(1 / math.sqrt(np.mean(values**2))))
+    scale = fan_in_scale(1 / math.sqrt(np.mean(values**2)))
+    return Init(spec, sample, characteristic, scale, grain=common_grain(values.tolist()))
 
 
 @law

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from paritylab.engines.arithmetic import versions
 from paritylab.errors import require, unknown
 from paritylab.setups import parameters
 from paritylab.setups.words import network_in_words
@@ -60,7 +61,7 @@ def answer(
         where: conditions on parameters and statistics (:func:`paritylab.statistics.filters.conditions`), one or
             several.
         setup: the beginning of a Setup's id.
-        engine: only this engine's records.
+        engine: only this engine's records: ``lanes`` in each version of its arithmetic, ``lanes_2`` in one.
         seed: only this seed.
         group: pool the runs of Setups with equal values of these parameters. Of Setups that differ in their step limit
             alone the one with the highest counts, and engines are kept apart.
@@ -133,7 +134,7 @@ def gathered(store: Store, about: pl.DataFrame, engine: str | None = None, seed:
         for name in ("max_steps", "eval_every"))).collect()
     ids = stages.members(every, about["setup_id"])
     some = None if len(ids) == every.height else frozenset(ids)
-    found = stages.completed(store.gather(Wanted(some, None if engine is None else {engine}, seed)), every)
+    found = stages.completed(store.gather(Wanted(some, None if engine is None else versions(engine), seed)), every)
     found = chosen(found, found.series["setup_id"].is_in(about["setup_id"].implode()).to_numpy())
     order = found.series.with_row_index("place").sort(*KEY)["place"].to_numpy()
     return reordered(found, order) if (order[1:] < order[:-1]).any() else found

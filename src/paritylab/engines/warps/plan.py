@@ -279,7 +279,7 @@ def start_law(law: Init) -> str | None:
 
 
 def _start(law: Init, configuration: Configuration) -> dict[str, Any]:
-    scales = [law.scale(fan_in, fan_out) for fan_in, fan_out in itertools.pairwise(configuration.sizes)]
+    scales = [law.level(fan_in, fan_out) for fan_in, fan_out in itertools.pairwise(configuration.sizes)]
     return _shape(configuration) | {
         "BY_PRODUCTS": False,
         "START_LAW": start_law(law) or "DRAWS_NOTHING",

@@ -192,18 +192,34 @@ const message = (() => {
     w.wholes(tasks.map((_, t) => (judged.includes(t) ? allowed(p.protocol, size(t)) : -1)));
   };
 
-  // --- starts: setups/inits.py ---
+  // --- starts: setups/inits.py and weights.py ---
+  const MOST_GRAINS = 2 ** 12;
   const KINDS = ["uniform", "signs", "normal", "near-signs", "wide-signs", "few-signs", "points", "sphere", "tilted-signs"];
   const fanIn = (gain) => (a) => gain / Math.sqrt(a);
+  const coarse = (number) => { const far = number * (2 ** 41 + 1); return far - (far - number); };
+  const gcd = (a, b) => (b ? gcd(b, a % b) : Math.abs(a));
+  const commonGrain = (points) => {
+    for (let ten = 1; ten < 1e12; ten *= 10) {
+      const wholes = points.map((point) => Math.round(point * ten));
+      if (!wholes.every((whole, i) => whole / ten === points[i])) continue;
+      const divisor = wholes.reduce(gcd, 0);
+      return wholes.every((whole) => Math.abs(whole) <= MOST_GRAINS * divisor) ? divisor / ten : null;
+    }
+    return null;
+  };
+  // Of each law the kernel's name and numbers, the scale of a layer, and the grain if it has one.
   const LAWS = {
     uniform: () => ["uniform", [], () => 1], torch: () => ["uniform", [], fanIn(1)],
-    xavier: () => ["uniform", [], (a, b) => Math.sqrt(6 / (a + b))], "xavier-sign": () => ["signs", [], (a, b) => Math.sqrt(6 / (a + b))],
-    sign: () => ["signs", [], fanIn(1)], rademacher: () => ["signs", [], fanIn(1)],
+    xavier: () => ["uniform", [], (a, b) => Math.sqrt(6 / (a + b))], "xavier-sign": () => ["signs", [], (a, b) => Math.sqrt(6 / (a + b)), 1],
+    sign: () => ["signs", [], fanIn(1), 1], rademacher: () => ["signs", [], fanIn(1), 1],
     gaussian: () => ["normal", [], fanIn(1)], kaiming: () => ["normal", [], fanIn(Math.sqrt(2))],
-    "perturbed-rademacher": (s) => ["near-signs", [s], fanIn(1 / Math.sqrt(1 + s ** 2))],
-    "uniform-perturbed": (s) => ["wide-signs", [Math.sqrt(3) * s], fanIn(1 / Math.sqrt(1 + s ** 2))],
-    "sparse-rademacher": (s) => ["few-signs", [s], fanIn(1 / Math.sqrt(1 - s))],
-    discrete: (...points) => ["points", points, fanIn(1 / Math.sqrt(points.reduce((sum, p) => sum + p * p, 0) / points.length))],
+    "perturbed-rademacher": (s) => ["near-signs", [s], fanIn(1 / Math.sqrt(1 + s ** 2)), s ? null : 1],
+    "uniform-perturbed": (s) => ["wide-signs", [Math.sqrt(3) * s], fanIn(1 / Math.sqrt(1 + s ** 2)), s ? null : 1],
+    "sparse-rademacher": (s) => ["few-signs", [s], fanIn(1 / Math.sqrt(1 - s)), 1],
+    discrete: (...points) => {
+      const grain = commonGrain(points), scale = fanIn(1 / Math.sqrt(points.reduce((sum, p) => sum + p * p, 0) / points.length));
+      return ["points", grain ? points.map((p) => Math.round(p / grain)) : points, scale, grain];
+    },
     sphere: (radius = 1) => ["sphere", [], () => radius], "mean-field": (radius = 1) => ["sphere", [], () => radius],
   };
   const RELEASED = { "sparse-rademacher:0.5": 4, "sparse-rademacher:0.2": 5 };
@@ -219,9 +235,10 @@ const message = (() => {
     }
     const [name, numbers] = split(law);
     require(Object.hasOwn(LAWS, name) && !law.includes(" "), `the browser's engine has no initialisation ${spec}`);
-    const [kind, params, scale] = LAWS[name](...numbers), spread = kind === "sphere";
-    const output = name === "mean-field" ? ["tilted-signs", [numbers[1] ?? 0.5], (a) => (numbers[0] ?? 1) / a] : [kind, params, scale];
-    return { kind, params, scale: (a, b) => factor * scale(a, b), output, biased: spread ? 0 : 1, mirrored, fixed };
+    const [kind, params, scale, grain] = LAWS[name](...numbers), spread = kind === "sphere";
+    const level = (a, b) => (grain ? coarse(factor * scale(a, b) * grain) : factor * scale(a, b));
+    const output = name === "mean-field" ? ["tilted-signs", [numbers[1] ?? 0.5], (a) => (numbers[0] ?? 1) / a] : [kind, params, level];
+    return { kind, params, level, output, biased: spread ? 0 : 1, mirrored, fixed };
   };
 
   // The bytes that web_open reads; a Refusal says in a line what the browser's engine has not.
@@ -257,7 +274,7 @@ const message = (() => {
     w.floats(law.params);
     w.whole(KINDS.indexOf(law.output[0]));
     w.floats(law.output[1]);
-    w.floats(sizes.slice(1).map((to, l) => (law.output[0] === "tilted-signs" && l === widths.length ? law.output[2] : law.scale)(sizes[l], to)));
+    w.floats(sizes.slice(1).map((to, l) => (law.output[0] === "tilted-signs" && l === widths.length ? law.output[2] : law.level)(sizes[l], to)));
     w.whole(law.biased, law.mirrored, law.fixed, seed);
     w.real(o.lr, o.noise ?? 0);
     w.whole(share(problem.noise ?? 0), protocol.max_steps);
