@@ -2,9 +2,10 @@
 
 # ruff: noqa: C408 - options are keyword arguments, as in native_pools.py
 
+import jax
 import numpy as np
 import pytest
-from kernel_reference import batches
+from kernel_reference import batches, bits, parity, signs, stream
 from lengths import long_but
 from native_pools import DEFAULTS, ISAS, _lanes, add, make_run
 
@@ -50,6 +51,18 @@ def slopes(cfg, f, y):
     if cfg["loss"] == "hinge":
         return np.where(y * f < F(cfg["loss_params"][0]), -y, F(0))
     return -y if cfg["loss"] == "correlation" else np.sign(f - y)
+
+
+def mean_loss(cfg, run, theta, fma):
+    """On the inputs that the run is judged on: it shows every bit of every output."""
+    words = bits(jax.random.fold_in(stream(run["key"], "evaluation"), 0), cfg["eval_size"], len(run["mask"]))
+    y = parity(words, run["mask"]).astype(F)
+    f, _ = outputs(theta, signs(words, cfg["n"]).astype(F), fma)
+    if cfg["loss"] == "hinge":
+        values = np.maximum(F(cfg["loss_params"][0]) - y * f, F(0))
+    else:
+        values = -(y * f) if cfg["loss"] == "correlation" else np.abs(y - f)
+    return values.astype(float).mean()
 
 
 def over_inputs(W, counts, fma):
@@ -126,9 +139,11 @@ def test_the_kernel_adds_in_the_order_that_is_said(name):
     run = make_run(cfg, seed=len(name), lr=0.2)
     rounding = {isa: rounded_twice if isa == "baseline" else fused for isa in ISAS}
     wanted = {fma: trained(cfg, run, steps, fma) for fma in set(rounding.values())}
+    losses = {fma: mean_loss(cfg, run, theta, fma) for fma, theta in wanted.items()}
     for isa in ISAS:
         pool = _lanes.Pool(**cfg | dict(isa=isa))
         add(pool, [run], [0], [steps])
         got = pool.advance(600.0)
         for array, want in zip("Wbuc", wanted[rounding[isa]], strict=True):
             assert (got[array][0].reshape(want.shape) == want).all(), (isa, array)
+        assert got["loss"][0] == pytest.approx(losses[rounding[isa]], rel=1e-13), isa
