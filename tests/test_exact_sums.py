@@ -29,7 +29,7 @@ LAWS = ("sign", "xavier-sign", "unbiased rademacher", "fixed:3 mirrored rademach
         "perturbed-rademacher:0", "uniform-perturbed:0", "sparse-rademacher:0.2", "released sparse-rademacher:0.2",
         "discrete:-2,-1,1,2", "released discrete:-2,-1,1,2", "discrete:-1.5,-1.25,-1,1,1.25,1.5", "discrete:0,1",
         "discrete:-2.8,-2,2,2.8")
-LAYOUTS = ("lanes", "within", "deep", "tables")
+LAYOUTS = ("lanes", "within", "deep", "tables", "samples")
 WAYS = [("jax", {}), *(pytest.param("lanes", {"layout": layout}, id=layout, marks=pytest.mark.skipif(
     lanes.kernel() is None, reason="the native kernel was not built")) for layout in LAYOUTS)]
 
