@@ -323,18 +323,20 @@ private:
             for (int slot = 0; slot < L::SLOTS; ++slot) {
                 if (!run_[slot]) continue;
                 examiner_->look_at(network_, batches_, slot);
-                for (int64_t first = 0; first < size; first += SamplesInLanes::BLOCK) {
-                    const int count = static_cast<int>(std::min<int64_t>(SamplesInLanes::BLOCK, size - first));
+                for (int64_t first = 0; first < size;) {
+                    const int count = block_from(first, size);
                     of_sample ? examiner_->sample(first, count) : examiner_->evaluation(step_[slot], first, count);
+                    first += count;
                 }
                 scores_.take(slot, examiner_->scores());
             }
         } else {
-            for (int64_t first = 0; first < size; first += L::BLOCK) {
-                const int count = static_cast<int>(std::min<int64_t>(L::BLOCK, size - first));
+            for (int64_t first = 0; first < size;) {
+                const int count = block_from(first, size);
                 of_sample ? batches_.sample(blocks_[0], first, count) : batches_.evaluation(blocks_[0], step_vector_, first, count);
                 network_.look(blocks_[0]);
                 scores_.add(blocks_[0], first, of_sample ? 1 : scores_.tasks());
+                first += count;
             }
         }
         return scores_.over_tasks();

@@ -21,4 +21,4 @@ tests() { LD_PRELOAD=$(echo $runtimes) "$python" -m pytest -p faults.sanitized "
 tests -n 0 -m "long or not long" tests/test_native_sizes.py tests/test_c_interface.py
 tests -k "native or lanes or setup" "$@" \
     tests/test_native_kernel.py tests/test_native_pool.py tests/test_native_problems.py tests/test_native_outputs.py tests/test_engines.py \
-    tests/test_oracle_agreement.py tests/faults/test_fuzz.py
+    tests/test_oracle_agreement.py tests/test_order_of_sums.py tests/faults/test_fuzz.py
