@@ -276,7 +276,7 @@ def test_a_sweep_is_heard_of_while_it_says_nothing(tmp_path: Path, monkeypatch: 
 def test_a_long_sweep_says_before_it_starts_what_it_may_take(capsys: pytest.CaptureFixture[str]) -> None:
     long = pl.Setup(pl.Parity(30, 3), protocol=pl.Protocol(max_steps=10**6))
     text = cost.estimate([Job(long, 0, np.arange(1000))])
-    assert text.startswith("at most 1.0e+09 updates, 4.0e+13 FLOP: 22 minutes on two cores")
+    assert text.startswith("at most 1.0e+09 updates, 4.0e+13 FLOP: 2.2 minutes on two cores")
     assert cost.estimate([Job(long, 0, np.arange(1))]) == ""
     Bar("training", 1, wanted=True).announce("at most")
     Bar("training", 1, wanted=False).announce("nothing")

@@ -12,6 +12,7 @@ from blocks import same
 
 import paritylab as pl
 from paritylab import engines
+from paritylab.engines import lanes
 from paritylab.errors import InvalidInput
 from paritylab.running.sweeps import sweep
 from paritylab.storage.records import Records
@@ -108,14 +109,26 @@ def test_setups_of_one_program_train_together_and_results_keep_their_order(train
 def test_a_program_is_checked_once(trainer, monkeypatch):
     checked: list[str] = []
     monkeypatch.setattr(pl.Setup, "check", lambda setup: checked.append(setup.program.id))
+    monkeypatch.setattr(lanes, "fits", lambda setup: False)
     sweep([SETUP, DEEP, OTHER], runs=1, engine="jax")
     assert sorted(checked) == sorted([SETUP.program.id, DEEP.program.id])
+
+
+def test_what_the_kernel_takes_needs_no_check(trainer, monkeypatch):
+    own = replace(SETUP, learner=replace(SETUP.learner, network=pl.MLP(4, "tanh")))
+    two = pl.Problem(6, pl.Outputs([[0, 1], [2, 3]]))
+    outputs = replace(SETUP, problem=two, learner=pl.Learner(pl.MLP(4, outputs=2)))
+    checked: list[pl.Setup] = []
+    monkeypatch.setattr(pl.Setup, "check", lambda setup: checked.append(setup))
+    sweep([SETUP, DEEP, own, outputs], runs=1, engine="jax")
+    assert checked == [own, outputs]
 
 
 def test_what_is_stored_is_not_checked_again(store, trainer, monkeypatch):
     sweep([SETUP, DEEP], runs=2, engine="jax", store=store)
     checked: list[pl.Setup] = []
     monkeypatch.setattr(pl.Setup, "check", lambda setup: checked.append(setup))
+    monkeypatch.setattr(lanes, "fits", lambda setup: False)
     sweep([SETUP, DEEP], runs=2, engine="jax", store=store)
     assert checked == []
     sweep([SETUP, OTHER, DEEP], runs=2, engine="jax", store=store)

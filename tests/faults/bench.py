@@ -21,12 +21,14 @@ import numpy as np
 import polars
 
 import paritylab as pl
+from paritylab import engines
 from paritylab.engines import lanes
 from paritylab.storage.records import COLUMNS, Records
 from paritylab.storage.status import Announcement
 from paritylab.storage.store import Store
 
 ENGINE, RUNS = ("jax", 600) if lanes.kernel() is None else ("lanes", 4_000)
+LABEL = engines.label(ENGINE)
 SETUP = pl.Setup(pl.Parity(12, 3), pl.Learner(optimiser=pl.SGD(0.3), batch=16), pl.Protocol(400, 20, 64))
 COMMAND = ["measure", "--n", "12", "--k", "3", "--lr", "0.3", "--batch", "16", "--max-steps", "400", "--eval-every",
            "20", "--eval-size", "64", "--runs", str(RUNS), "--engine", ENGINE, "--threads", "1", "--json"]
@@ -237,7 +239,7 @@ def wait_for(condition: Callable[[], bool], seconds: float) -> None:
 
 
 def records(out: Path) -> Records:
-    return Store(out / "store").records(SETUP.id, ENGINE, 0)
+    return Store(out / "store").records(SETUP.id, LABEL, 0)
 
 
 def blocks(out: Path) -> set[str]:
@@ -271,7 +273,7 @@ def leftovers(out: Path) -> list[Path]:
         os.utime(path, (0, 0))
     store, found = Store(out / "store"), records(out)
     if len(found):
-        store.append(SETUP.id, SETUP.to_json(), ENGINE, 0, found.take(np.array([0])))
+        store.append(SETUP.id, SETUP.to_json(), LABEL, 0, found.take(np.array([0])))
         store.compact()
     with Announcement(store.root, [{}]):
         pass

@@ -15,7 +15,7 @@ from random import Random
 
 import numpy as np
 import polars
-from faults.bench import ENGINE, RUNS, SETUP, Bench, Outcome, compared, differing, records
+from faults.bench import LABEL, RUNS, SETUP, Bench, Outcome, compared, differing, records
 from faults.processes import STRIKE, moment
 from old_stores import write_old
 
@@ -143,7 +143,7 @@ def filled(out: Path, bench: Bench, moments: Random) -> list[Path]:
     """A store with a few blocks of what an undisturbed run ends with."""
     store, edges = Store(out / "store"), sorted(moments.sample(range(1, RUNS), 4))
     return [
-        store.append(SETUP.id, SETUP.to_json(), ENGINE, 0, bench.undisturbed.take(runs))
+        store.append(SETUP.id, SETUP.to_json(), LABEL, 0, bench.undisturbed.take(runs))
         for runs in np.split(np.arange(RUNS), edges)
     ]
 
@@ -213,7 +213,7 @@ def damaged_setup(moments: Random, folder: Path, bench: Bench) -> Outcome:
     file.unlink(missing_ok=True)  # it was left alone, or the same one took its place
     store = Store(folder / "store")
     if not store.texts():  # it had the same name
-        store.append(SETUP.id, SETUP.to_json(), ENGINE, 0, bench.undisturbed.take(np.array([0])))
+        store.append(SETUP.id, SETUP.to_json(), LABEL, 0, bench.undisturbed.take(np.array([0])))
     outcome.expect(store.texts() == {SETUP.id: SETUP.to_json()}, "the Setup was not written anew")
     outcome += compared(folder, bench.undisturbed)
     return outcome
@@ -224,7 +224,7 @@ def old_store(moments: Random, folder: Path, bench: Bench) -> Outcome:
     outcome = Outcome()
     edges = sorted(moments.sample(range(1, RUNS), 4))
     for runs in np.split(np.arange(RUNS), edges)[:-1]:
-        write_old(folder / "store", SETUP, ENGINE, 0, bench.undisturbed.take(runs))
+        write_old(folder / "store", SETUP, LABEL, 0, bench.undisturbed.take(runs))
     for _ in range(3):
         call = moments.choice(["fsync", "replace", "unlink", "rmdir"])
         strike = STRIKE.format(call=call, count=moments.randint(1, 6), before=moments.random() < 0.5,
