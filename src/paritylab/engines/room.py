@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from paritylab.engines import sources
 from paritylab.later import jax
@@ -76,6 +76,7 @@ class _Sizes:
 def weights_of(program: Setup) -> int:
     """The numbers of one network."""
     if type(program.learner.network) is MLP:
-        layers = program.learner.network.init(None, program.problem.n, _Sizes())
+        sizes: Any = _Sizes()
+        layers = program.learner.network.init(None, program.problem.n, sizes)
         return sum(sum(layer.values()) for layer in layers)
     return sum(leaf.size for leaf in jax.tree.leaves(jax.eval_shape(program.params, jax.random.key(0))))
