@@ -365,7 +365,7 @@ def test_a_users_own_network_and_input_distribution_run_end_to_end():
         pl.Protocol(max_steps=300, eval_size=150, threshold=0.9),
     )
     result = pl.measure(setup.problem, setup.learner, setup.protocol, runs=6, engine="auto")
-    assert result.engine == "jax"
+    assert result.engine == engines.label("jax")
     assert result.summary.solved == 6
     assert np.all(result.records.accuracy >= 0.9)
     _, params = engines.final_params([Job(setup, 0, np.arange(6))], "jax", slots=8)

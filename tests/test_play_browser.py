@@ -8,6 +8,7 @@ from test_site_browser import browser, launch, page, watched  # noqa: F401 - fix
 
 from paritylab import Parity, Protocol, Setup, Store
 from paritylab.cli import main
+from paritylab.engines import label
 from paritylab.running import downloads
 from paritylab.site import build, pages, serve
 
@@ -114,7 +115,7 @@ def test_what_is_chosen_is_in_the_address_and_the_code_and_its_records_can_be_me
     address = page.evaluate("document.getElementById('share').dataset.copy")
     path = downloaded(page, tmp_path)
     found, engine, seed, records = downloads.read(path)
-    assert (found, engine, seed, len(records)) == (setup, "lanes", 7, 40)
+    assert (found, engine, seed, len(records)) == (setup, label("lanes"), 7, 40)
     with watched(page.context.browser) as other:
         other.goto(address)
         other.select_option("#speed", "fast")

@@ -27,7 +27,7 @@ DATA = pl.Data(CUBE[CHOSEN], PARITY[CHOSEN], CUBE, PARITY)
 @pytest.mark.long
 def test_it_is_learned_and_judged_on_all_of_the_evaluation_arrays():
     result = pl.measure(DATA, LEARNER, pl.Protocol(max_steps=3000), runs=4)
-    assert result.engine == "jax"
+    assert result.engine == engines.label("jax")
     assert result.setup.protocol.eval_size == 64
     assert result.summary.solved > 0
     made = pl.curves(result.setup, [0, 500], weights=True, train=True)

@@ -35,7 +35,7 @@ CUBE = np.array([[1 - 2 * (i >> j & 1) for j in range(6)] for i in range(64)], n
 @pytest.mark.long
 def test_both_are_learned():
     result = pl.measure(PROBLEM, LEARNER, pl.Protocol(max_steps=4000, eval_size=512), runs=4)
-    assert result.engine == "jax"
+    assert result.engine == engines.label("jax")
     assert result.summary.solved == 4
 
 

@@ -22,7 +22,7 @@ def protocol(**fields):
 @pytest.mark.long
 def test_a_run_ends_at_the_first_check_with_a_training_loss_below():
     result = pl.measure(PROBLEM, LEARNER, protocol(), runs=6)
-    assert result.engine == "jax"
+    assert result.engine == engines.label("jax")
     made = pl.curves(result.setup, 200, 10, runs=range(6), train=True, engine="jax")
     assert made.train_loss is not None
     below = made.train_loss[:, 1:] < 0.3

@@ -93,7 +93,7 @@ def test_trained_params_follow_the_oracle(network):
 @pytest.mark.long
 def test_on_jax_they_are_exact_up_to_the_end_of_the_record():
     result = pl.measure(pl.Parity(n=6, k=2), pl.Learner(pl.MLP(4, "tanh"), batch=8), QUICK, runs=5)
-    assert result.engine == "jax"
+    assert result.engine == engines.label("jax")
     curve = pl.curves(result.setup, [11], runs=range(5), weights=True)
     networks = result.networks(at=11)
     assert networks.exact
