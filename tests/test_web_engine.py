@@ -33,9 +33,9 @@ def node():
 
 
 def in_node(setups, isa, runs, seed=0, folder=engine.FOLDER, slots=0, steps=7):
-    """What the browser's engine makes of Setups, so many steps at a time: records, or why it refuses.
+    """Records of the browser's engine, which trains this many steps at a time, or why it refuses.
 
-    Runs are in pools of so many slots; 0: as on the page.
+    Number of slots in a pool; 0: as on the page.
     """
     asked = {"seed": seed, "runs": list(runs), "slots": slots, "steps": steps}
     lines = [json.dumps(asked | {"setup": json.loads(setup.to_json())}) for setup in setups]

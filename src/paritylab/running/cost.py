@@ -17,7 +17,7 @@ RATE = 3e10
 LOOKED_UP, LARGE_BATCH, LANES = 3e11, 256, 16
 """The same where the native engine looks sums over inputs up in tables: from this batch on, few units padding lanes."""
 COUNTED, LEAST_WORK = ("hinge", "correlation", "l1"), 4800
-"""Losses whose gradients it counts, as fast, where inputs times units times batch are at least so many."""
+"""Losses whose gradients it counts, at the same rate, from this product of inputs, units and batch on."""
 LONG_SECONDS = 60.0
 
 

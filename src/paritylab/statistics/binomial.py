@@ -34,7 +34,7 @@ def quantile(runs: int, chance: float, level: float) -> int:
 
 
 def at_most(k: int, runs: int, chance: float) -> float:
-    """The probability that at most ``k`` of so many runs do what each does with this chance.
+    """The probability of at most ``k`` successes among this many runs, each with this chance.
 
     The terms of the shorter tail, from its largest on.
     """
