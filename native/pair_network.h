@@ -282,15 +282,15 @@ private:
         if (config_.loss == Loss::hinge) {
             const vf beta = broadcast(config_.loss_params[0]);
             return compare_by(block, [&](vf f, vf y, uint32_t& going, uint32_t& minus) __attribute__((always_inline)) {
-                going = to_bits(y * f < beta), minus = to_bits(y < 0.0f);
+                going = less_bits(y * f, beta), minus = less_bits(y, vf{});
             });
         }
         if (config_.loss == Loss::correlation) {
-            return compare_by(block, [&](vf, vf y, uint32_t& going, uint32_t& minus) { going = ~0u, minus = to_bits(y < 0.0f); });
+            return compare_by(block, [&](vf, vf y, uint32_t& going, uint32_t& minus) { going = ~0u, minus = less_bits(y, vf{}); });
         }
         vf wrong{};  // NaN where an output is
         const vf sum = compare_by(block, [&](vf f, vf y, uint32_t& going, uint32_t& minus) {
-            going = to_bits(f != y), minus = to_bits(f > y);
+            going = to_bits(f != y), minus = less_bits(y, f);
             wrong += f * 0.0f;
         });
         float not_a_number = 0;

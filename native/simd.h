@@ -105,12 +105,12 @@ inline uint32_t to_bits(vi condition) {
 #endif
 }
 
-// Bit l says whether lane l is above 0.
-inline uint32_t positive_bits(vf x) {
+// Bit l says whether lane l of a is less than that of b.
+inline uint32_t less_bits(vf a, vf b) {
 #if defined(__AVX512F__)
-    return _mm512_cmp_ps_mask(x, vf{}, _CMP_GT_OQ);
+    return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ);
 #else
-    return to_bits(x > 0.0f);
+    return to_bits(a < b);
 #endif
 }
 
@@ -125,7 +125,7 @@ PARITYLAB_INLINE uint64_t positive_bits_of(const vf (&x)[2][COUNT]) {
 #endif
     uint64_t bits = 0;
 #pragma GCC unroll 16
-    for (int i = 0; i < 2 * COUNT; ++i) bits |= uint64_t{positive_bits(x[i / COUNT][i % COUNT])} << (i / COUNT * 32 + i % COUNT * LANES);
+    for (int i = 0; i < 2 * COUNT; ++i) bits |= uint64_t{less_bits(vf{}, x[i / COUNT][i % COUNT])} << (i / COUNT * 32 + i % COUNT * LANES);
     return bits;
 }
 
