@@ -7,11 +7,11 @@ NATIVE := CMakeLists.txt $(wildcard native/*)
 WORKERS ?= 2
 
 # Dependency groups of pyproject.toml, each installed when a target first needs it.
-READY := $(VENV)/ready
+READY := $(VENV)/laboratory $(VENV)/editions/ready
 WITH := $(VENV)/with-
 EVERY := $(addprefix $(WITH),test lint browser networks kernels)
 
-.PHONY: setup everything demo test test-slow test-long test-packs soak slurm sanitize arm web docs gallery notebooks lint bench resolve wheel clean
+.PHONY: setup everything demo test test-slow test-long test-editions soak slurm sanitize arm web docs gallery notebooks lint bench resolve wheel clean
 setup: $(READY)
 everything: $(EVERY)
 
@@ -20,8 +20,18 @@ $(VENV)/made:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	touch $@
 
-$(READY): $(VENV)/made pyproject.toml constraints.txt $(NATIVE)
+$(VENV)/laboratory: $(VENV)/made pyproject.toml constraints.txt $(NATIVE)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	touch $@
+
+# The editions stand in a folder of their own, so that the laboratory's tests can do without: PARITYLAB_ALONE=1.
+SEEN := import os, site; "PARITYLAB_ALONE" in os.environ or site.addsitedir("$(CURDIR)/$(VENV)/editions")
+$(VENV)/editions/ready: $(VENV)/made $(wildcard editions/*/pyproject.toml)
+	rm -rf $(@D)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt setuptools
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --target $(@D) \
+	    $(foreach edition,$(wildcard editions/*/pyproject.toml),--editable $(dir $(edition)))
+	echo '$(SEEN)' > $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/editions.pth
 	touch $@
 
 $(WITH)%: $(VENV)/made pyproject.toml constraints.txt
@@ -35,29 +45,24 @@ demo: $(READY)
 # with the oracle and of last bits have the passes that users have, and so have the slow tests. Each worker takes a half
 # of the tests in order, then the other's rest: tests of one file share fixtures and programs.
 FEWER := XLA_FLAGS="--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+ALONE := PARITYLAB_ALONE=1
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations 15
 ENGINES := tests/test_oracle_agreement.py tests/test_c_interface.py
 test: $(READY) $(WITH)test
-	$(FEWER) $(PYTEST)
+	$(ALONE) $(FEWER) $(PYTEST)
 
 test-slow: $(READY) $(WITH)test
-	$(PYTEST) -m slow tests
+	$(ALONE) $(PYTEST) -m slow tests
+	$(PYTEST) -m slow editions
 
 test-long: $(READY) $(WITH)test
-	$(FEWER) $(PYTEST) -m "long and not slow" $(addprefix --ignore=,$(ENGINES)) tests
-	$(PYTEST) -m "long and not slow" $(ENGINES)
+	$(ALONE) $(FEWER) $(PYTEST) -m "long and not slow" $(addprefix --ignore=,$(ENGINES)) tests
+	$(ALONE) $(PYTEST) -m "long and not slow" $(ENGINES)
+	$(FEWER) $(PYTEST) -m "long and not slow" editions
 
-# The papers of packs/ with their tests, beside the package and not in .venv: the core's tests are run without them.
-PACKS := build/packs
-WITH_PACKS := PYTHONPATH=$(PACKS):packs/emergence/src:packs/grokking/src
-$(PACKS)/ready: $(READY) $(WITH)test $(wildcard packs/*/pyproject.toml)
-	rm -rf $(PACKS)
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --target $(PACKS) \
-	    --editable packs/emergence --editable packs/grokking
-	touch $@
-
-test-packs: $(PACKS)/ready
-	$(WITH_PACKS) $(FEWER) $(PYTEST) packs
+# Each edition's own tests, and those of what all editions have in common.
+test-editions: $(READY) $(WITH)test
+	$(FEWER) $(PYTEST) editions
 
 # Faults of every kind for an hour; docs/explanation/reliability.md shows the counts.
 SECONDS ?= 3600

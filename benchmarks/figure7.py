@@ -14,8 +14,9 @@ import math
 import time
 from pathlib import Path
 
+from barak2022 import figure7, settings
+
 from paritylab import Store
-from paritylab.papers.barak2022 import figure7, settings
 
 
 def main() -> None:

@@ -15,13 +15,13 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from glasgow2023.samples import kernel_samples
 
 import paritylab as pl
 from paritylab import baselines, engines
 from paritylab.claims import Lab
 from paritylab.cli import main
 from paritylab.engines import Job
-from paritylab.papers.glasgow2023.samples import kernel_samples
 from paritylab.running import crews as module
 from paritylab.running import keeping, sweeps
 from paritylab.storage.records import COLUMNS, Records

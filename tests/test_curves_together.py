@@ -9,6 +9,7 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from abbe2024.theory.high_degree import LEAP_TERMS, leap_target
 
 import paritylab as pl
 from paritylab.claims.lab import Lab
@@ -21,7 +22,6 @@ from paritylab.running import offload
 from paritylab.running.tasks import CurveTask, Task, from_text, to_text
 from paritylab.setups import inits
 from paritylab.storage.kept import KeptWarning
-from paritylab.theory.high_degree import LEAP_TERMS, leap_target
 
 built = pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
 SMALL = pl.Setup(pl.Parity(8, 2, sample=60), pl.Learner(pl.MLP(16), optimiser=pl.SGD(0.2), batch=16),

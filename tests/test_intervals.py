@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from barak2022.amended_times import WRONG, exponent_ends
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -28,7 +29,6 @@ from paritylab.claims.intervals import (
 )
 from paritylab.claims.published import fisher, table, tail
 from paritylab.errors import InvalidInput
-from paritylab.papers.barak2022.amended_times import WRONG, exponent_ends
 
 SAMPLES = 300
 FEWEST = 270

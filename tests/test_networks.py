@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 import oracle
 import pytest
+from barak2022 import settings
 
 import paritylab as pl
 from paritylab.errors import InvalidInput
-from paritylab.papers.barak2022 import settings
 from paritylab.setups.inits import init
 
 N, K = 8, 3

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from glasgow2023.samples import kernel_samples
 from lengths import long_but
 
 import paritylab as pl
@@ -22,7 +23,6 @@ from paritylab.claims.texts import request_lines, rule_lines, size_lines
 from paritylab.claims.verdicts import Check, finite, verdict
 from paritylab.cli import main
 from paritylab.errors import InvalidInput
-from paritylab.papers.glasgow2023.samples import kernel_samples
 from paritylab.running import keeping, offload
 from paritylab.running.tasks import AnyTask, ComputeTask, CurveTask, ParamsTask, Task, from_text, to_text
 from paritylab.storage.kept import KeptWarning
@@ -362,7 +362,7 @@ def done_elsewhere_on_jax(tasks: list[AnyTask], out: Path) -> None:
 
 
 def test_a_computation_is_found_by_name_in_papers_alone():
-    for name in ("os:getcwd", "paritylab.papers.glasgow2023.samples:crossing", "paritylab.running.offload:work"):
+    for name in ("os:getcwd", "glasgow2023.samples:crossing", "paritylab.running.offload:work"):
         with pytest.raises(InvalidInput, match="computation"):
             ComputeTask(name, "{}", 0, "").do()
 

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from paritylab.measures.alignment import alignment as alignment
     from paritylab.measures.alignment import alignments as alignments
     from paritylab.measures.population import population_gradient as population_gradient
-    from paritylab.papers.barak2022 import figure7 as figure7
-    from paritylab.papers.barak2022 import settings as settings
     from paritylab.running.comparing import Compared as Compared
     from paritylab.running.comparing import compare as compare
     from paritylab.running.crews import crew as crew
@@ -122,12 +120,10 @@ _WHERE = {
 _MODULES = {
     "baselines": "baselines",
     "callbacks": "callbacks",
-    "figure7": "papers.barak2022.figure7",
     "inits": "setups.inits",
     "inside": "measures.inside",
     "laws": "setups.problems.laws",
     "plots": "plots",
-    "settings": "papers.barak2022.settings",
     "statistics": "statistics",
 }
 _HOME = {name: module for module, names in _WHERE.items() for name in names}

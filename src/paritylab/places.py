@@ -24,7 +24,6 @@ from paritylab.errors import InvalidInput, in_a_line, require
 
 GROUP = "paritylab.papers"
 VARIABLE = "PARITYLAB_PAPERS"
-OWN = "paritylab.papers."
 
 
 class PlaceWarning(UserWarning):
@@ -93,7 +92,7 @@ _by_folder: set[str] = set()
 
 
 def places() -> list[Place]:
-    """Every package that is said to be a paper; those of paritylab itself come first."""
+    """Every package that is said to be a paper; installed ones come first."""
     named = {place.name: place for place in _named(os.environ.get(VARIABLE, ""))}
     for place in _installed():
         if place.name in named:
@@ -120,21 +119,14 @@ def also_in(folders: Iterable[Path]) -> Generator[None, None, None]:
 @functools.cache
 def _installed() -> tuple[Place, ...]:
     found: list[Place] = []
-    entries = metadata.entry_points(group=GROUP)
-    for entry in sorted(entries, key=lambda entry: not entry.value.startswith(OWN)):
+    for entry in sorted(metadata.entry_points(group=GROUP)):
         try:
             spec = importlib.util.find_spec(entry.value)
         except ImportError:
             spec = None
         folders = list(spec.submodule_search_locations or []) if spec else []
         found.append(Place(entry.value, Path(folders[0]) if folders else None, installed=True))
-    return tuple(found) if any(entry.value.startswith(OWN) for entry in entries) else (*_beside(), *found)
-
-
-def _beside() -> Iterator[Place]:
-    """The papers of this package where it is used without being installed."""
-    for path in sorted(Path(__file__).parent.glob("papers/*/paper.toml")):
-        yield Place(f"{OWN}{path.parent.name}", path.parent, installed=True)
+    return tuple(found)
 
 
 def _named(folders: str) -> Iterator[Place]:

@@ -39,7 +39,7 @@ MARK = "PARITYLAB_FAULTS"  # in the environment of every process that a command 
 # Imports once and forks for each command. Records are flushed as they come, many times a second.
 NURSERY = """
 import atexit, gc, importlib, json, os, sys, traceback, warnings
-import paritylab.papers.barak2022.campaign, paritylab.papers.barak2022.commands.campaign
+import barak2022.campaign, barak2022.commands.campaign
 import paritylab.cli.measure, paritylab.cli.work
 import paritylab.running.crews, paritylab.running.offload
 import paritylab.engines, paritylab.storage.store, paritylab.running.sweeps

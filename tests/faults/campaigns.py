@@ -11,11 +11,11 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
+from barak2022 import campaign
+from barak2022.campaign import Cell
 from faults.bench import INTERRUPTED, Bench, Child, Outcome, ended, wait_for
 from faults.processes import STRIKE
 
-from paritylab.papers.barak2022 import campaign
-from paritylab.papers.barak2022.campaign import Cell
 from paritylab.running import offload
 from paritylab.running.tasks import AnyTask, to_text
 from paritylab.storage.counts import NUMBERS, Counted
@@ -25,8 +25,8 @@ RUNS = 2_000
 COMMAND = ["campaign", "--settings", "i", "--n", "10", "--k", "2", "--batch", "32", "4", "--runs", str(RUNS), "--json"]
 # Many files to write, and no figure to draw.
 SMALL = """
-import paritylab.papers.barak2022.campaign, paritylab.plots
-paritylab.papers.barak2022.campaign.BLOCK, paritylab.plots.save = 100, lambda *_: []
+import barak2022.campaign, paritylab.plots
+barak2022.campaign.BLOCK, paritylab.plots.save = 100, lambda *_: []
 """
 LONG = [*COMMAND[:COMMAND.index("--batch")], "--batch", "32", "--runs", "1e6", "--json"]
 ATTEMPTS = 4

@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
+from barak2022.settings import BARAK2022
 from faults.strategies import ACTIVATIONS, INITS, LOSSES, ODD_SPECS, SCHEDULES
 from hypothesis import strategies as st
 
 from paritylab.cli import build_parser
-from paritylab.papers.barak2022.settings import BARAK2022
 
 # Enough to make a command small; what is drawn comes after and wins.
 SMALL = {

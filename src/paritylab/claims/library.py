@@ -1,4 +1,4 @@
-"""Papers: folders of claims. Those that come with the package use the door that everybody's do.
+"""Papers: folders of claims.
 
 A paper is a Python package with a ``paper.toml`` (docs/how-to/add-a-paper.md). It is found by an entry point of the
 group ``paritylab.papers``, or in a folder that ``--papers`` or the environment variable ``PARITYLAB_PAPERS`` names.
@@ -208,15 +208,15 @@ class Paper:
 
 
 def papers() -> dict[str, Paper]:
-    """Every paper that can be found, by id; those of the package first."""
+    """Every paper that can be found, by id, in the order of years; statements of our own come last."""
     return _opened(tuple(places()))
 
 
 def paper(name: str) -> Paper:
     """The paper of this id.
 
-    >>> paper("barak2022").year
-    2022
+    >>> paper("me2025").year
+    2025
     """
     if name not in papers():
         raise unknown("paper", name, papers())
@@ -232,7 +232,7 @@ def _opened(found: tuple[Place, ...]) -> dict[str, Paper]:
             opened[place.name] = _open(place)
         except InvalidInput as error:
             _warn(place.name, error)
-    return opened
+    return dict(sorted(opened.items(), key=lambda item: (item[1].own, item[1].year, item[0])))
 
 
 @functools.lru_cache(maxsize=16)  # beside whatever others it is found, a paper is read once

@@ -21,9 +21,9 @@ GROUPS = {
     "measure and look": ("measure", "versus", "curves", "compare", "results", "figure", "status"),
     "trained networks": ("networks", "inside", "zoo"),
     "claims": ("claims", "reproduce", "verify", "export"),
-    "theory instruments": ("alignment", "fourier", "flow", "search"),
+    "theory instruments": ("alignment", "fourier", "search"),
     "site": ("report", "serve"),
-    "store and machines": ("doctor", "merge", "compact", "work"),
+    "store and machines": ("demo", "doctor", "merge", "compact", "work"),
 }
 """The commands, as the table of contents has them; papers add their own."""
 

@@ -9,7 +9,7 @@ a worker agree:
 - files in the folder of the package that are not Python, such as those in a folder ``data``. Not hidden ones, nor
   ``evidence`` and ``site``, which come of computations, nor what only paritylab reads (``paper.toml`` and other texts),
   unless a module says ``toml``;
-- paritylab as a whole, without its papers, pages and commands, which are followed like the rest;
+- paritylab as a whole, without its pages and commands, which are followed like the rest;
 - the versions of Python, JAX, NumPy, SciPy and of the other distributions that are imported.
 
 A module that imports by a computed name, or runs ``exec`` or ``eval``, may use anything: all modules of its package
@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 
 from paritylab.errors import require
 
-OURS, FOLLOWED = "paritylab", ("papers", "site", "cli")
+OURS, FOLLOWED = "paritylab", ("site", "cli")
 LIBRARIES = ("jax", "jaxlib", "numpy", "scipy")
 TEXTS = {"paper.toml", "values.toml", "remarks.toml", "findings.toml", "first.toml"}
 ANYTHING = {"exec", "eval", "__import__", "import_module", "reload", "runpy", "pkgutil", "import importlib",
@@ -46,7 +46,7 @@ BY_PATH = {"run_path", "spec_from_file_location", "SourceFileLoader", "Sourceles
 def digest(module: str) -> str:
     """The digest of the code behind a module. InvalidInput if some of it was edited after it was loaded.
 
-    >>> digest("paritylab.papers.barak2022.exact") == digest("paritylab.papers.barak2022.exact")
+    >>> digest("paritylab.cli.doctor") == digest("paritylab.cli.doctor")
     True
     """
     found = parts(module)
@@ -77,8 +77,8 @@ def unchanged(module: str) -> Generator[None, None, None]:
 def parts(module: str) -> dict[str, str]:
     """All that counts: the digest of each module and data file, the version of each distribution, by name.
 
-    >>> sorted(name for name in parts("paritylab.papers.barak2022.exact") if "barak2022" in name)[:3]
-    ['paritylab.papers.barak2022', 'paritylab.papers.barak2022.exact', 'paritylab.papers.barak2022.fourier']
+    >>> sorted(name for name in parts("paritylab.cli.doctor") if "cli" in name)[:3]
+    ['paritylab.cli', 'paritylab.cli.crews', 'paritylab.cli.doctor']
     """
     require(_file(module) is not None, f"there is no source of {module} here")
     found = {"python": "{}.{}".format(*sys.version_info), f"{OURS}.": _laboratory()}
@@ -102,14 +102,14 @@ def parts(module: str) -> dict[str, str]:
             continue  # something in a module, or not there
         source, is_package = _source(path), path.name == "__init__.py"
         found[name] = _digest(source)
-        if is_package and name != f"{OURS}.papers":
+        if is_package:
             packages[name] = path.parent
         said = _said(source, name if is_package else name.rpartition(".")[0])
         require(not said.by_path, f"{name} loads code by path ({said.by_path}): import it from a module of the package")
         waiting += said.imports
         texts_too |= b"toml" in source
         if said.anything:
-            waiting += _modules(_paper(name))
+            waiting += _modules(_root(name))
             versions |= {f"{each.name} ": each.version for each in metadata.distributions()}
     for name, folder in packages.items():
         if name.rpartition(".")[0] in packages:
@@ -192,11 +192,6 @@ def _is_ours(name: str) -> bool:
     return root == OURS and (not rest or rest[0] not in FOLLOWED)
 
 
-def _paper(name: str) -> str:
-    """The package whose modules a module may import under any name: the topmost, or its paper in paritylab."""
-    return ".".join(name.split(".")[: 3 if _root(name) == OURS else 1])
-
-
 @functools.cache
 def _laboratory() -> str:
     """The digest of paritylab without what is followed; taken once, as later edits are not what runs here."""
@@ -257,7 +252,7 @@ def _data(package: str, folder: Path, texts_too: bool) -> Iterator[tuple[str, Pa
     """Files of a package that are not Python, with names, in its folder and folders in it."""
     for path in folder.iterdir():
         name = f"{package}/{path.name}"
-        if path.name.startswith((".", "__pycache__")) or path.name in ("evidence", "site"):
+        if path.name.startswith((".", "__pycache__")) or path.name in ("docs", "evidence", "site"):
             continue
         if path.is_dir():
             yield from _data(name, path, texts_too)

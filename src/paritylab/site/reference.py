@@ -14,7 +14,7 @@ import paritylab
 INSTRUMENTS = (
     "measures.alignment", "measures.boolean", "measures.fourier", "measures.product",
     "measures.population", "measures.targets", "measures.gap", "measures.progress", "baselines.search",
-    "baselines.gf2", "theory.flow", "theory.two_stage", "theory.adaptive_sgd", "theory.majority", "theory.bias_gap",
+    "baselines.gf2", "theory.alignment_rate", "theory.bias_gap", "theory.majority",
     "statistics.results", "claims",
 )
 """Modules beside the public names whose functions users call."""

@@ -1,0 +1,302 @@
+"""Open questions: where learnability breaks as sigma grows, and whether the initial alignment foretells it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy import stats
+
+from abbe2024.atlas import neuron_alignment
+from abbe2024.online import DISCRETE, FIFTH
+from abbe2024.training import SHALLOW, final, law, named, ranks_agree, trained
+from paritylab import MLP, SGD, Curves, Learner, Parity, Protocol, Setup, plots
+from paritylab.aliases import Floats
+from paritylab.claims import Findings, Lab, Rule, Trial, at_least, claim, computation, holds, significant, size
+from paritylab.engines.jax_engine import accurate_products
+from paritylab.setups.inits import init
+from paritylab.setups.losses import loss
+
+LEVEL = 0.75
+POWERS = {"sigma": 0.0, "sigma sqrt(d)": 0.5, "sigma d": 1.0}
+Accuracy = Mapping[tuple[int, float], np.ndarray]
+
+
+@claim(
+    "abbe2024.open-threshold",
+    where="summary note, open question 1 and check 1; Section 7",
+    kind="empirical",
+    title="Where does learnability break as a function of sigma and d?",
+    statement="""Between sigma = O(1/d) (works) and constant sigma (fails) a critical sigma*(d) should be visible.""",
+    published="no value: 'We leave [...] the investigation of a potential threshold to future work' (Section 1)",
+)
+class OpenThreshold(Trial):
+    """The perturbation at which a two-layer network's accuracy falls to 0.75, against the dimension."""
+
+    d = size(quick=[10, 14, 20], full=[10, 14, 20, 28, 40])
+    points = size(quick=8, full=15, label="sigmas")
+    steps = size(quick=4000, full=50_000)
+    runs = size(quick=3, full=5)
+
+    falls = Rule("slope of log sigma* on log d, d in {d}", "< 0 at 95 %")
+    above = holds("sigma* > 1/(72 d) at every d: smallest ratio", "> 1")
+
+    @property
+    def sigmas(self) -> list[float]:
+        return [round(float(s), 4) for s in np.geomspace(0.01, 2, self.points)]
+
+    @property
+    def cases(self) -> list[tuple[int, float]]:
+        return [(d, s) for d in self.d for s in self.sigmas]
+
+    def work(self, lab: Lab) -> tuple[list[Curves], list[dict[str, Floats]]]:
+        setups = [trained(law(s), d, SHALLOW) for d, s in self.cases]
+        return (lab.curves_each(setups, self.steps, self.steps // 10, self.runs),
+                lab.compute_each(perturbed_alignments, [{"d": d, "sigmas": self.sigmas} for d in self.d]))
+
+    def accuracy(self, curves: list[Curves]) -> Accuracy:
+        """Final accuracies of a two-layer network by dimension and perturbation."""
+        return dict(zip(self.cases, map(final, curves), strict=True))
+
+    def variables(self, alignments: list[dict[str, Floats]]) -> dict[str, dict[tuple[int, float], float]]:
+        """log10 of what accuracy may depend on."""
+        logs = np.concatenate([arrays["log10"] for arrays in alignments]).tolist()
+        variables = {name: {(d, s): math.log10(s * d**power) for d, s in self.cases} for name, power in POWERS.items()}
+        return variables | {"exact alignment": dict(zip(self.cases, logs, strict=True))}
+
+    def judge(self, got: tuple[list[Curves], list[dict[str, Floats]]]) -> Findings:
+        accuracy, sigmas = self.accuracy(got[0]), self.sigmas
+        critical = {d: crossing(sigmas, [float(accuracy[d, s].mean()) for s in sigmas]) for d in self.d}
+        within = [d for d in critical if 0 < critical[d] < math.inf]
+        low, high = self.slope_interval(accuracy)
+        above = min(sigma * 72 * d for d, sigma in critical.items())
+        checks = [
+            self.falls(log_slope(critical), passed=high < 0, interval=(low, high), certain=low > 0, d=within),
+            self.above(above > 1, above),
+        ]
+        numbers = {f"sigma* at d = {d}": value for d, value in critical.items()}
+        numbers |= {f"log10 alignment at sigma*, d = {d}": neuron_alignment(law(critical[d]), d) / math.log(10)
+                    for d in within}
+        numbers |= self.spreads(accuracy, got[1], within)
+        data = [{"d": d, "sigma": s, "run": run, "accuracy": float(value)}
+                for (d, s), values in accuracy.items() for run, value in enumerate(values)]
+        beyond = [d for d, sigma in critical.items() if sigma == math.inf]
+        notes = [f"at d in {beyond} accuracy is above {LEVEL} even at sigma = {sigmas[-1]:g}"] if beyond else []
+        apart = [name for name, value in numbers.items() if "spread" in name and math.isnan(value)]
+        notes += [f"no overlap of the curves, so no {name}" for name in apart]
+        return Findings(checks, data, numbers, "; ".join(notes))
+
+    def spreads(self, accuracy: Accuracy, alignments: list[dict[str, Floats]], within: list[int]) -> dict[str, float]:
+        """The spread at equal values of each variable: over all d, and over those with a threshold on the grid."""
+        chosen = {"": accuracy}
+        if len(within) > 1:
+            chosen[f", d in {within}"] = {case: values for case, values in accuracy.items() if case[0] in within}
+        return {f"mean spread of accuracy at equal {name}{which}": spread(found, x)
+                for which, found in chosen.items() for name, x in self.variables(alignments).items()}
+
+    def slope_interval(self, accuracy: Accuracy) -> tuple[float, float]:
+        """The bootstrap interval of the slope, over runs drawn anew at each point."""
+        every = np.array([accuracy[case] for case in self.cases])
+        chosen = self.rng(0).integers(0, self.runs, (2000, *every.shape))
+        drawn = np.take_along_axis(every[None], chosen, axis=2).mean(axis=2).reshape(2000, len(self.d), -1).tolist()
+        slopes = [log_slope({d: crossing(self.sigmas, means) for d, means in zip(self.d, each, strict=True)})
+                  for each in drawn]
+        known = [value for value in slopes if math.isfinite(value)]
+        if not known:
+            return -math.inf, math.inf
+        low, high = np.quantile(known, [0.025, 0.975])
+        return float(low), float(high)
+
+    def draw(self, got: tuple[list[Curves], list[dict[str, Floats]]]) -> plots.Figure:
+        return threshold_plot(self.accuracy(got[0]), self.variables(got[1]))
+
+
+@computation
+def perturbed_alignments(seed: int, d: int, sigmas: list[float]) -> dict[str, list[float]]:
+    """The exact alignment of a neuron for each perturbation."""
+    return {"log10": [neuron_alignment(law(s), d) / math.log(10) for s in sigmas]}
+
+
+def crossing(sigmas: Sequence[float], accuracy: Sequence[float], level: float = LEVEL) -> float:
+    """The sigma at which a line through the points (log sigma, accuracy) last falls below the level.
+
+    Infinite if it is above the level at the largest sigma, 0 if it never is.
+
+    >>> round(crossing([0.1, 1.0], [1.0, 0.5]), 4)
+    0.3162
+    """
+    if accuracy[-1] >= level:
+        return math.inf
+    for i in range(len(sigmas) - 1, 0, -1):
+        if accuracy[i] < level <= accuracy[i - 1]:
+            share = (accuracy[i - 1] - level) / (accuracy[i - 1] - accuracy[i])
+            return float(sigmas[i - 1] * (sigmas[i] / sigmas[i - 1]) ** share)
+    return 0.0
+
+
+def log_slope(critical: Mapping[int, float]) -> float:
+    """The slope of log sigma* on log d over the dimensions where sigma* lies within the grid."""
+    known = {d: sigma for d, sigma in critical.items() if 0 < sigma < math.inf}
+    return float(np.polyfit(np.log(list(known)), np.log(list(known.values())), 1)[0]) if len(known) > 1 else math.nan
+
+
+def spread(accuracy: Accuracy, x: Mapping[tuple[int, float], float]) -> float:
+    """How far apart the curves of accuracy of several d lie when drawn against a variable x.
+
+    That is the standard deviation over d, averaged over the part of the axis where all curves are known and not all
+    are within 0.02 of each other at chance or at the top; between points by linear interpolation. NaN where there is no
+    such part: curves that share no x say nothing of how far apart they lie.
+    """
+    dimensions = list(dict.fromkeys(d for d, _ in accuracy))
+    curves = {d: np.array(sorted((x[case], accuracy[case].mean()) for case in accuracy if case[0] == d)).T
+              for d in dimensions}
+    low, high = max(curve[0, 0] for curve in curves.values()), min(curve[0, -1] for curve in curves.values())
+    if low >= high:
+        return math.nan
+    grid = np.linspace(low, high, 400)
+    drawn = np.array([np.interp(grid, *curve) for curve in curves.values()])
+    moving = (drawn.max(axis=0) > 0.52) & (drawn.min(axis=0) < 0.98)
+    return float(np.std(drawn, axis=0)[moving].mean()) if moving.any() else math.nan
+
+
+@plots.styled
+def threshold_plot(accuracy: Accuracy, variables: Mapping[str, Mapping[tuple[int, float], float]]) -> plots.Figure:
+    """Final accuracy against sigma, sigma sqrt(d), sigma d and the alignment: which of them collapses the curves?"""
+    names = {"sigma": r"$\sigma$", "sigma sqrt(d)": r"$\sigma\sqrt{d}$", "sigma d": r"$\sigma d$",
+             "exact alignment": "alignment"}
+    figure = plots.blank(3.8)
+    panels = figure.subplots(2, 2, sharey=True).ravel()
+    for axes, (name, x) in zip(panels, variables.items(), strict=True):
+        dimensions = dict.fromkeys(d for d, _ in accuracy)
+        for d, colour, line in zip(dimensions, cycle(plots.COLOURS), cycle(plots.LINES), strict=False):
+            cases = sorted((case for case in accuracy if case[0] == d), key=lambda case: x[case])
+            axes.plot([10 ** x[case] for case in cases], [accuracy[case].mean() for case in cases], color=colour,
+                      linestyle=line, marker=".", markersize=3, label=f"d = {d}" if name == "sigma" else None)
+        axes.axhline(LEVEL, color=plots.GREY, linewidth=0.6, linestyle="dotted")
+        axes.set(xscale="log", xlabel=names[name], ylim=(0.45, 1.03))
+    for axes in panels[::2]:
+        axes.set_ylabel("accuracy")
+    plots.legend_above(figure, panels[0])
+    return figure
+
+
+LAWS = ("rademacher", law(0.1), law(0.5), law(1), FIFTH, DISCRETE, "gaussian")
+NETWORKS = {
+    "2 layers, 64, tanh": MLP(64, "tanh"),
+    "2 layers, 256, ReLU": MLP(256),
+    "2 layers, 1024, clipped": MLP(1024, "clipped-relu:5"),
+    "3 layers, 256, ReLU": MLP((256, 256)),
+    "4 layers, 64, ReLU": MLP((64, 64, 64)),
+}
+
+
+@claim(
+    "abbe2024.open-gal-predicts",
+    where="summary note, open question 2 and check 2",
+    kind="empirical",
+    title="Does initial alignment predict learnability for other widths and depths?",
+    statement="Alignment at initialisation should rank configurations by success beyond the two-layer ReLU case.",
+    published="no value: an open question of the summary note",
+)
+class OpenGalPredicts(Trial):
+    """The hinge alignment at initialisation beside the accuracy after training, over many networks and laws."""
+
+    d = size(quick=[9], full=[11, 13])
+    networks = size(quick=["2 layers, 64, tanh", "2 layers, 256, ReLU"], full=list(NETWORKS))
+    steps = size(quick=3000, full=20_000)
+    runs = size(3)
+    draws = size(quick=20, full=40)
+
+    correlation = at_least("Spearman correlation of alignment and final accuracy", 0.6)
+    beyond_chance = significant("permutation p", 0.01)
+
+    @property
+    def cases(self) -> list[tuple[int, str, str]]:
+        return [(d, name, each) for d in self.d for name in self.networks for each in LAWS]
+
+    def work(self, lab: Lab) -> tuple[list[Curves], list[dict[str, Floats]]]:
+        asked = [{"d": d, "network": name, "law": each, "draws": self.draws} for d, name, each in self.cases]
+        setups = [setup(d, name, each) for d, name, each in self.cases]
+        return (lab.curves_each(setups, self.steps, self.steps // 10, self.runs),
+                lab.compute_each(hinge_alignment, asked))
+
+    def measured(self, got: tuple[list[Curves], list[dict[str, Floats]]]) -> tuple[Floats, Floats, Floats]:
+        """For each case the alignment, that of the first layer alone, and the final accuracy."""
+        curves, alignments = got
+        return (np.array([arrays["parts"].sum(axis=1).mean() for arrays in alignments]),
+                np.array([arrays["parts"][:, 0].mean() for arrays in alignments]),
+                np.array([final(each).mean() for each in curves]))
+
+    def judge(self, got: tuple[list[Curves], list[dict[str, Floats]]]) -> Findings:
+        whole, first, reached = self.measured(got)
+        shuffled = stats.permutation_test((whole,), lambda x: ranks_agree(x, reached), permutation_type="pairings",
+                                          alternative="greater", n_resamples=9999, rng=self.rng(1))
+        interval = rank_interval(whole, reached, self.rng(2))
+        checks = [self.correlation(ranks_agree(whole, reached), interval), self.beyond_chance(float(shuffled.pvalue))]
+        numbers = {"configurations": float(len(whole)),
+                   "Spearman correlation, first layer alone": ranks_agree(first, reached)}
+        return Findings(checks, self.rows(got), numbers)
+
+    def rows(self, got: tuple[list[Curves], list[dict[str, Floats]]]) -> list[dict[str, Any]]:
+        return [{"d": d, "network": name, "init": each, "alignment": whole, "first_layer": first, "accuracy": accuracy}
+                for (d, name, each), whole, first, accuracy
+                in zip(self.cases, *(values.tolist() for values in self.measured(got)), strict=True)]
+
+    def draw(self, got: tuple[list[Curves], list[dict[str, Floats]]]) -> plots.Figure:
+        return prediction_plot(self.rows(got))
+
+
+def setup(d: int, name: str, each: str) -> Setup:
+    learner = Learner(NETWORKS[name], each, "hinge", SGD(0.01), batch=64)
+    return Setup(Parity(n=d, k=d), learner, Protocol(eval_size=10_000))
+
+
+@computation
+def hinge_alignment(seed: int, network: str, law: str, d: int, draws: int) -> dict[str, list[Floats]]:
+    """|E grad L(f, chi) - E grad L(f, r)|^2 over the whole cube, layer by layer, for draws of the start weights."""
+    learner, start = NETWORKS[network], init(law)
+    cube = 1 - 2 * ((np.arange(2**d)[:, None] >> np.arange(d)) & 1)
+    x, chi, hinge = jnp.asarray(cube, jnp.float32), jnp.asarray(cube.prod(axis=1), jnp.float32), loss("hinge")
+
+    def excess(params: Any) -> Any:
+        f = learner.apply(params, x)
+        return jnp.mean(hinge(f, chi) - (hinge(f, jnp.ones_like(f)) + hinge(f, -jnp.ones_like(f))) / 2)
+
+    @jax.jit
+    def squares(key: Any) -> Any:
+        layers = jax.grad(excess)(learner.init(key, d, start))
+        return jnp.stack([sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(layer)) for layer in layers])
+
+    with accurate_products():
+        parts = [np.asarray(squares(key)) for key in jax.random.split(jax.random.key(seed), draws)]
+    return {"parts": parts}
+
+
+def rank_interval(x: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> tuple[float, float]:
+    """The bootstrap interval of a rank correlation."""
+    chosen = (rng.integers(0, len(x), len(x)) for _ in range(1000))
+    values = [ranks_agree(x[rows], y[rows]) for rows in chosen]
+    low, high = np.nanquantile(values, [0.025, 0.975])
+    return float(low), float(high)
+
+
+@plots.styled
+def prediction_plot(data: Sequence[Mapping[str, Any]]) -> plots.Figure:
+    """Final accuracy against the initial alignment; a colour for each law, a mark for each network."""
+    figure = plots.blank(3.2)
+    axes = figure.add_subplot(xscale="log", xlabel="hinge alignment at initialisation", ylabel="final test accuracy")
+    marks = dict(zip(dict.fromkeys(row["network"] for row in data), "os^vD", strict=False))
+    for each, colour in zip(LAWS, plots.COLOURS, strict=False):
+        for row in [row for row in data if row["init"] == each]:
+            axes.plot(row["alignment"], row["accuracy"], marks[row["network"]], markersize=3.5, fillstyle="none",
+                      color=colour)
+        axes.plot([], [], "o", color=colour, label=named(each))
+    for name, mark in marks.items():
+        axes.plot([], [], mark, color=plots.GREY, fillstyle="none", label=name)
+    plots.legend_above(figure, axes)
+    return figure

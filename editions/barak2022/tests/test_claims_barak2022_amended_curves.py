@@ -1,0 +1,213 @@
+"""Amended rules of barak2022 on made-up runs: each holds where it should, and is contradicted where it should be."""
+
+import numpy as np
+import pytest
+from barak2022 import amended_phases as phases
+from barak2022 import amended_progress as progress
+from barak2022 import amended_scaling as scaling
+from barak2022 import amended_times as laws
+
+from paritylab import MLP, Curves, Learner, Neuron, Parity, Setup
+from paritylab.claims.verdicts import CONTRADICTED, HOLDS, results
+from paritylab.running.races import Entry, Race
+from paritylab.running.sweeps import Result
+from paritylab.storage.records import CENSORED, SOLVED, Records
+
+SETUP = Setup(Parity(10, 3))
+
+
+def records(times) -> Records:
+    times = np.asarray(times, float)
+    t_c = np.where(np.isfinite(times), times, -1).astype(int)
+    zeros = np.zeros(len(times))
+    return Records(np.arange(len(times)), np.where(t_c > 0, SOLVED, CENSORED), t_c,
+                   np.where(t_c > 0, t_c, 100_000), zeros, zeros)
+
+
+def result(times, setup: Setup = SETUP) -> Result:
+    return Result(setup, "lanes", 0, records(times), 0.0, 0)
+
+
+def spread(median: float, runs: int = 200, width: float = 0.1, seed: int = 0):
+    """Times around a median; the wider, the heavier their upper tail."""
+    return np.round(median * np.exp(width * np.random.default_rng(seed).standard_normal(runs)))
+
+
+def curve(accuracy, weights=None) -> Curves:
+    values = np.asarray(accuracy, float)
+    return Curves(10 * np.arange(values.shape[1]), values, 1 - values, weights)
+
+
+# --- plateaus -------------------------------------------------------------------------------------------------------
+
+
+def test_times_are_read_off_curves():
+    traced = curve([[0.5, 0.6, 0.992, 1.0], [0.5, 0.5, 0.5, 0.5]])
+    found = phases.read_off(traced, 0.99)
+    assert found.t_c.tolist() == [20, -1]
+    assert found.steps.tolist() == [20, 30]
+    assert phases.first_run(traced).steps.tolist() == [0, 10, 20]
+
+
+def test_plateaus_of_one_network_do_not_speak_for_another():
+    trial = phases.Fig1LeftAmended("quick")
+    ended = spread(1000)
+    found = {"(i) B=32": (records(ended), records(0.7 * ended)), "(vii)": (records(ended), records(0.2 * ended)),
+             "(xv)": (records(np.full(200, np.inf)), records(ended))}
+    assert results(trial.judge((found, {})).checks) == {
+        "ReLU MLPs": HOLDS, "zigzag neuron": CONTRADICTED, "PolyNet": CONTRADICTED}
+
+
+def test_outliers_are_judged_apart_from_convergence():
+    trial = phases.Fig6Row2Amended("quick")
+    got = [result(spread(4000, width=0.8)), result(spread(200, width=0.3)), result(spread(150, width=0.1))], []
+    assert results(trial.judge(got).checks) == {
+        "solved from B = 1 to 1024": HOLDS, "more outliers at small batches": HOLDS,
+        "more outliers at large batches": CONTRADICTED}
+
+
+def test_the_printed_batch_and_the_other_are_parts():
+    trial = phases.Fig6Row3Amended("quick")
+    never, some = np.full(200, np.inf), np.where(np.arange(200) < 70, 900, np.inf)
+    got = [result(never)] * 3 + [result(some), result(spread(300)), result(spread(300))], []
+    assert results(trial.judge(got).checks) == {"B = 1": CONTRADICTED, "B = 32": HOLDS}
+
+
+@pytest.mark.parametrize(("plateau", "expected"), [(0.2, HOLDS), (0.8, CONTRADICTED)])
+def test_a_network_without_a_plateau(plateau, expected):
+    trial = phases.Fig6Row4Amended("quick")
+    ended = spread(1000, runs=20)
+    left = [result(0.7 * ended), result(plateau * ended)]
+    found = results(trial.judge(([result(ended)] * 2, left, [])).checks)
+    assert found == {"ReLU MLP (iii)": HOLDS, "z^3 MLP (vi)": expected}
+
+
+def test_descents_are_ordered_by_width_and_by_batch():
+    trial = phases.Fig17Amended("quick")
+    ended = {name: spread(1000, 20) for name in trial.panels()}
+    ended["z^3, r=300, B=256"] = spread(800, 20)
+    left = {name: (0.3 if "r=300, B=256" in name and "z^3" in name else 0.7) * each for name, each in ended.items()}
+    got = [result(each) for each in ended.values()], [result(each) for each in left.values()], []
+    assert set(results(trial.judge(got).checks).values()) == {HOLDS}
+    swapped = got[0], [result(0.2 * each) for each in ended.values()], []
+    assert results(trial.judge(swapped).checks)["ReLU keeps its plateau"] == CONTRADICTED
+
+
+# --- slopes ---------------------------------------------------------------------------------------------------------
+
+
+def line(law, sizes=(10, 15, 20, 25, 30), runs=400) -> list[Result]:
+    return [result(spread(law(n), runs, 0.05, seed=n), Setup(Parity(n, 3))) for n in sizes]
+
+
+def test_a_power_law_is_told_from_an_exponential_one():
+    trial = scaling.Fig1RightAmended("quick")
+    power = {"k = 2": line(lambda n: 10 * n**0.8), "k = 3": line(lambda n: 10 * n**1.5)}
+    assert results(trial.judge(power).checks) == {"": HOLDS}
+    assert results(trial.judge(power | {"k = 3": line(lambda n: 2 ** (n / 2))}).checks) == {"": CONTRADICTED}
+    assert results(trial.judge({"k = 2": power["k = 3"], "k = 3": power["k = 2"]}).checks) == {"": CONTRADICTED}
+
+
+def test_bends_upwards_and_downwards():
+    trial = scaling.Fig2RightAmended("quick")
+    sizes = (10, 14, 20, 28, 40)
+    assert results(trial.judge({"k = 3": line(lambda n: n * np.exp(n / 20), sizes)}).checks) == {"k = 3": HOLDS}
+    assert results(trial.judge({"k = 3": line(lambda n: 300 * np.log(n), sizes)}).checks) == {"k = 3": CONTRADICTED}
+
+
+def test_settings_at_small_n():
+    trial = scaling.Fig10MlpAmended("quick")
+    straight = {f"({name}) k={k}": line(lambda n, k=k: 20 * n ** (k / 2)) for name in ("i", "iv") for k in (2, 3)}
+    assert set(results(trial.judge(straight).checks).values()) == {HOLDS}
+    crooked = straight | {"(iv) k=2": line(lambda n: 200 + 100 * (n % 2))}
+    assert results(trial.judge(crooked).checks)["power laws at small n, z^k"] == CONTRADICTED
+
+
+# --- laws of times --------------------------------------------------------------------------------------------------
+
+
+def test_early_successes_and_heavy_tails():
+    trial = laws.Fig2LeftAmended("quick")
+    heavy, light = spread(400, 20_000, 0.3), spread(400, 20_000, 0.02)
+    lucky = np.random.default_rng(0).geometric(1 / 500, 20_000)
+    assert set(results(trial.judge([result(heavy)]).checks).values()) == {HOLDS}
+    assert results(trial.judge([result(light)]).checks) == {
+        "no success near t = 0": HOLDS, "heavy upper tail of a small network": CONTRADICTED}
+    assert results(trial.judge([result(lucky)]).checks)["no success near t = 0"] == CONTRADICTED
+
+
+def test_few_solved_runs_leave_the_correlation_undecided():
+    trial = laws.Fig2CenterAmended("quick")
+    starts = [result(spread(1000 * 1.5**i, 10, 0.02, i)) for i in range(10)]
+    assert results(trial.judge([starts]).checks) == {"width 10": HOLDS}
+    unsolved = [result(np.full(10, np.inf))] * 4
+    assert all(check.passed is None for check in trial.judge([starts[:6] + unsolved]).checks)
+
+
+def swept(law) -> tuple[list[Result], list[Result]]:
+    widths = (3, 10, 30, 100, 300)
+    return [result(spread(law(width), 100, 1 / width**0.5, width), Setup(Parity(20, 3), Learner(MLP(width))))
+            for width in widths], []
+
+
+def test_widths_that_help_little_and_much():
+    trial = laws.Fig4LeftAmended("quick")
+    assert set(results(trial.judge(swept(lambda width: 1000)).checks).values()) == {HOLDS}
+    assert results(trial.judge(swept(lambda width: 1e6 / width)).checks)["no parallel speed-up"] == CONTRADICTED
+    other = laws.Fig14Amended("quick")
+    assert set(results(other.judge(swept(lambda width: 1000)).checks).values()) == {HOLDS}
+    assert results(other.judge(swept(lambda width: 1e6 / width)).checks)["no parallel speed-up"] == CONTRADICTED
+
+
+def race(p10: float) -> Race:
+    return Race((Entry(SETUP, "lanes", 0, records(spread(p10, 25, 0.02)), 0.0, 0, runs=range(25)),), 0.0)
+
+
+@pytest.mark.parametrize(("exponent", "expected"), [(0.2, HOLDS), (0.9, CONTRADICTED)])
+def test_exponents_of_cells(exponent, expected):
+    trial = laws.Fig9Amended("standard")  # a wrong one among a handful of cells is no wonder
+    got = [[race(100 * (n - 9) ** (exponent * k)) for n in (10, 20, 30)] for _, k, _ in trial.points()]
+    assert results(trial.judge(got).checks) == {"": expected}
+
+
+# --- hidden progress ------------------------------------------------------------------------------------------------
+
+
+def moving(rate: float, runs: int = 40, n: int = 30) -> Curves:
+    """Curves that leave chance after 80 of 100 points; the weights of the support drift, the others diffuse."""
+    noise = np.random.default_rng(int(100 * rate)).standard_normal((runs, 101, n, 1))
+    weights = 0.01 * np.cumsum(noise, axis=1)
+    weights[:, :, :3] += rate * np.arange(101)[None, :, None, None]
+    accuracy = np.where(np.arange(101) < 80, 0.5, 1.0) * np.ones((runs, 1))
+    return curve(accuracy, [{"w": weights, "b": np.zeros((runs, 101, 1))}])
+
+
+def test_progress_is_told_from_noise():
+    trial = progress.Fig3Amended("quick")
+    assert results(trial.judge([[moving(0.02), moving(0.0)]]).checks) == {"B=32": HOLDS}
+    assert results(trial.judge([[moving(0.0, 200), moving(0.0, 200)]]).checks) == {"B=32": CONTRADICTED}
+
+
+def test_the_network_and_the_neuron_are_parts():
+    trial = progress.Fig13Amended("quick")
+    clear, noise = [moving(0.02), moving(0.0)], [moving(0.0), moving(0.02)]
+    found = results(trial.judge([clear, clear, noise]).checks)
+    assert found["neuron"] == HOLDS
+    assert found["MLP"] == CONTRADICTED
+
+
+def test_gaps_are_compared_with_those_of_majority():
+    trial = progress.Fig12RightAmended("quick")
+    generator = np.random.default_rng(0)
+    start = generator.uniform(0.1, 0.25, (60, 1, 15, 1)) * np.ones((60, 3, 1, 1))
+    start[:, 1:, :4] *= 3
+    bias = np.zeros((60, 3, 1))
+
+    def judged(weights) -> str:
+        traced = curve(np.full((60, 3), 0.5), [{"w": weights, "b": bias}])
+        return results(trial.judge([traced, traced]).checks)["sin(z)"]
+
+    assert all(Neuron(trial.spec(unit)) for unit in trial.units)
+    assert judged(start) == HOLDS
+    assert judged(np.where(np.arange(15)[:, None] < 4, 3, 1) * start) == CONTRADICTED  # more than majority's
+    assert judged(start[:, :1] * np.ones((1, 3, 1, 1))) == CONTRADICTED  # not amplified

@@ -1,0 +1,1 @@
+"""Questions that the papers leave open, or never asked."""

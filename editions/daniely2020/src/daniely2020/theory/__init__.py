@@ -1,0 +1,1 @@
+"""Closed forms, bounds and idealised dynamics, one module for each subject."""
