@@ -395,7 +395,7 @@ private:
     void evaluate(const bool (&due)[L::SLOTS], const bool (&finished)[L::SLOTS]) {
         scores_.clear();
         const int64_t size = config_.eval_size;
-        if constexpr (L::SLOTS == 1) {
+        if constexpr (L::SLOTS == 1 && !Net::SHALLOW) {  // others are asked there by the examiner, whose blocks are longer
             if (due[0] && !finished[0] && fails_again(0)) return;
         }
         const auto undecided = [&](int slot) { return finished[slot] || (due[slot] && few_errors(slot)); };
@@ -412,7 +412,7 @@ private:
             batches_.evaluation(blocks_[0], step_vector_, first, count);
             network_.look(blocks_[0]);
             scores_.add(blocks_[0], first, scores_.tasks());
-            if (L::SLOTS == 1) remember(0, first, count);
+            if constexpr (L::SLOTS == 1) remember(0, first, count);
             first += count;
         }
         if constexpr (Net::SHALLOW) {

@@ -69,6 +69,23 @@ def test_records_do_not_depend_on_company(options):
         assert records(cfg | dict(isa="avx2"), runs, max_steps) == expected
 
 
+@pytest.mark.parametrize("layout", ["lanes", "within", "deep", "samples", "tables"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, dict(activation="power", activation_params=[3.0]), dict(sample=40, batch=40), dict(family="polynet", width=5)],
+    ids=str,
+)
+def test_runs_that_fail_late_are_judged_alike_at_every_check(layout, options):
+    """A guess has error 801 in a block of hundreds of inputs, which from then on is the first that is looked at."""
+    cfg = DEFAULTS | dict(n=30, width=300, batch=32, eval_size=4096, allowed_errors=800, layout=layout) | options
+    runs, last = [make_run(cfg, seed, lr=0.0) for seed in range(4)], np.full(4, 200)
+    try:
+        once = records(cfg | dict(eval_every=200), runs, last)
+    except ValueError:
+        pytest.skip("this layout is not for this network")
+    assert records(cfg | dict(eval_every=10), runs, last) == once
+
+
 def test_discard_forgets_runs_waiting_and_running():
     cfg = DEFAULTS | dict(n=30, width=8, allowed_errors=0)
     runs = [make_run(cfg, seed=i, lr=1e-7) for i in range(60)]
