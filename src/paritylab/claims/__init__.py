@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from paritylab.claims.rules import significant as significant
     from paritylab.claims.trial import Findings as Findings
     from paritylab.claims.trial import Trial as Trial
-    from paritylab.claims.trial import amends as amends
     from paritylab.claims.trial import claim as claim
     from paritylab.claims.trial import rng as rng
     from paritylab.claims.trial import size as size
@@ -43,7 +42,7 @@ _WHERE = {
     "paritylab.claims.registry": ("find",),
     "paritylab.claims.reproduction": ("Reproduction", "reproduce"),
     "paritylab.claims.rules": ("Rule", "at_least", "at_most", "between", "holds", "significant"),
-    "paritylab.claims.trial": ("Findings", "Trial", "amends", "claim", "rng", "size"),
+    "paritylab.claims.trial": ("Findings", "Trial", "claim", "rng", "size"),
     "paritylab.claims.verdicts": ("Check",),
     "paritylab.running.computations": ("computation",),
 }

@@ -20,8 +20,8 @@ from typing import Any
 
 from paritylab.claims import evidence
 from paritylab.claims.library import Claim
-from paritylab.claims.pages import amendment_lines, command, origin_lines
-from paritylab.claims.standing import Standing, result_of, standing
+from paritylab.claims.pages import command, history_lines, origin_lines
+from paritylab.claims.standing import Standing, standing
 from paritylab.claims.texts import rule_lines, size_lines
 from paritylab.errors import require
 from paritylab.storage.files import write_atomically
@@ -64,16 +64,16 @@ def files(claim: Claim, out: Path) -> dict[str, bytes]:
     """The files of an archive by name, of the evidence that counts, checksums last."""
     stands = standing(out, claim)
     require(stands.found is not None, f"there is no evidence of {claim.id}: paritylab reproduce {claim.id} makes some")
-    found, tried = stands.found or {}, stands.claim
-    figure = evidence.figure_of(out, tried.key, found)
-    table = evidence.sources_of(out, tried.key, found)
-    made = {f"data{path.suffix}": path.read_bytes() for path in evidence.data_of(out, tried.key, found)}
+    found = stands.found or {}
+    figure = evidence.figure_of(out, claim.id, found)
+    table = evidence.sources_of(out, claim.id, found)
+    made = {f"data{path.suffix}": path.read_bytes() for path in evidence.data_of(out, claim.id, found)}
     made |= {"figure.svg": figure.read_bytes()} if figure is not None else {}
     made |= {"records.csv": gzip.decompress(table.read_bytes())} if table is not None else {}
     made |= {"result.json": (json.dumps(found, indent=1, allow_nan=False) + "\n").encode(),
              "checks.csv": _checks(found), "claim.md": _claim(stands).encode(), "environment.txt": _environment(found),
-             "command.txt": (command(claim, found, stands.untried) + "\n").encode(),
-             f"source/{tried.path.name}": tried.path.read_bytes()}
+             "command.txt": (command(claim, found) + "\n").encode(),
+             f"source/{claim.path.name}": claim.path.read_bytes()}
     made["README.md"] = _readme(stands, made).encode()
     sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in sorted(made.items()))
     return dict(sorted(made.items())) | {SUMS: sums.encode()}
@@ -113,14 +113,14 @@ def _checks(found: Mapping[str, Any]) -> bytes:
     writer.writerow(("part", "check", "value", "low", "high", "asked", "result"))
     for check in found["checks"]:
         writer.writerow((check.get("part", ""), check["name"], check["value"], *(check["interval"] or ("", "")),
-                         check["rule"], result_of(check)))
+                         check["rule"], check["result"]))
     return text.getvalue().encode()
 
 
 def _claim(stands: Standing) -> str:
     claim = stands.claim
     sections = {"Statement": [claim.statement], "Published": [claim.published], "Result and basis": stands.lines,
-                "Amendment": amendment_lines(claim, stands.found), "Sizes": size_lines(claim),
+                "History": history_lines(claim), "Sizes": size_lines(claim),
                 "Pass rule": rule_lines(claim), "Remark": [claim.remark] if claim.remark else []}
     for source, values in claim.values().sources.items():
         sections[f"Values {source}"] = [f"{name}: {text}" for name, text in values.items()]
@@ -141,8 +141,8 @@ def _readme(stands: Standing, made: Mapping[str, bytes]) -> str:
         id=claim.id, title=claim.title, where=claim.where, statement=claim.statement, published=claim.published,
         told="; ".join(stands.lines), sums=SUMS, files=f"{listed[:1].upper()}{listed[1:]}.",
         python=found["versions"]["python"], version=found["versions"]["paritylab"],
-        command=command(claim, found, stands.untried),
-        origin="\n".join(f"- {line}" for line in origin_lines(found, evidence.files_of(claim.key, found))))
+        command=command(claim, found),
+        origin="\n".join(f"- {line}" for line in origin_lines(found, evidence.files_of(claim.id, found))))
 
 
 def _environment(found: Mapping[str, Any]) -> bytes:

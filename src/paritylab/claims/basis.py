@@ -8,13 +8,12 @@ taken::
     derived = { support = "the first k bits: the law is the same for all" }
     chosen = { steps = "100,000; the figure has no axis" }
     precision = { runs = "100" }
-    [fig1.amended]
     changed = { batch = "32, where Figure 1 prints 1; Section 3.1 asks for 16 or more" }
     [fig1.parts."width 10"]
     chosen = { width = "10, not printed" }
 
-``precision`` are numbers of runs, draws and digits: they make intervals narrow, and no result another. What an
-amendment or a part says of a value counts for it instead of what is said before.
+``precision`` are numbers of runs, draws and digits: they make intervals narrow, and no result another. What a
+part says of a value counts for it instead of what is said of the whole.
 """
 
 from __future__ import annotations
@@ -64,28 +63,23 @@ class Values:
                       " ".join(table.get("corrected", self.corrected).split()))
 
 
-def read(table: Mapping[str, Any], amended: bool, part: str = "") -> Values:
-    """What a claim's table says of its first trial or its amended one, and of a part of it.
+def read(table: Mapping[str, Any], part: str = "") -> Values:
+    """What a claim's table says of all of it, or of a part.
 
-    >>> table = {"printed": {"B": "1"}, "amended": {"changed": {"B": "32"}}}
-    >>> read(table, amended=False).basis, read(table, amended=True).basis
+    >>> table = {"printed": {"B": "1"}, "parts": {"B = 32": {"changed": {"B": "32"}}}}
+    >>> read(table).basis, read(table, "B = 32").basis
     ('as printed', 'printed value changed: B')
     """
-    found = Values().updated(table)
-    if amended:
-        found = found.updated(table.get("amended", {}))
-    parts = table.get("amended", {}).get("parts", {}) if amended else {}
-    return found.updated(parts.get(part) or table.get("parts", {}).get(part) or {})
+    return Values().updated(table).updated(table.get("parts", {}).get(part, {}))
 
 
 def checked(tables: Mapping[str, Any]) -> dict[str, Any]:
     """The tables of ``values.toml``, if they are as they should be."""
     for name, table in tables.items():
-        for each in (table, table.get("amended", {}), *table.get("parts", {}).values(),
-                     *table.get("amended", {}).get("parts", {}).values()):
+        for each in (table, *table.get("parts", {}).values()):
             for key, value in each.items():
-                if key not in (*SOURCES, "corrected", "amended", "parts"):
-                    raise unknown(f"source of values of {name}", key, (*SOURCES, "corrected", "amended", "parts"))
+                if key not in (*SOURCES, "corrected", "parts"):
+                    raise unknown(f"source of values of {name}", key, (*SOURCES, "corrected", "parts"))
                 if key in SOURCES:
                     require(isinstance(value, dict) and all(isinstance(text, str) for text in value.values()),
                             f"values.toml: {key} of {name} must be a table of texts")

@@ -1,6 +1,6 @@
 """Evidence: what came of trying a claim, as small JSON files that only the program writes.
 
-One file per claim, one entry per size of the trial, and another, ``<claim>.amended``, for its amended rule. A paper
+One file per claim, one entry per size of the trial. A paper
 ships ``evidence/<claim>.json`` (written by ``paritylab reproduce --record``), with figure and data of the largest trial
 beside it, and of each trial a table of the records that it stands on (:mod:`paritylab.claims.sources`). Trials of one's
 own are kept as ``<out>/claims/<claim>/<size>/result.json``. Both have digests of themselves and of the files beside

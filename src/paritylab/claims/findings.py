@@ -51,7 +51,7 @@ class Finding:
     @property
     def figure(self) -> Path | None:
         """The figure of the first claim that has one."""
-        found = (evidence.figure_of(NOWHERE, each.claim.key, each.found) for each in self.standings if each.found)
+        found = (evidence.figure_of(NOWHERE, each.claim.id, each.found) for each in self.standings if each.found)
         return next((path for path in found if path), None)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import tomllib
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -34,21 +34,34 @@ class PaperWarning(PlaceWarning):
     """A paper, or a part of one, cannot be used."""
 
 
+REASONS = ("misreading", "unprinted", "misprint", "power", "artefact")
+"""Why a setup or rule was changed after it had been tried: it asked what the paper does not say; rested on a value that
+the paper does not print; on one that it misprints; had too few runs to decide; or measured the laboratory's own doing.
+"""
+
+
 @dataclass(frozen=True)
-class Amendment:
-    """Why a claim is tried by another setup or rule than the first: the arguments of ``@amends``."""
+class Change:
+    """What was asked of a claim before, what came of it, and why it is asked otherwise now: from ``history.toml``."""
 
     date: str
-    kind: str
-    where: str
-    quote: str
+    reason: str
+    """One of ``REASONS``."""
+    asked: str
+    result: str
     change: str
+    """What is different now."""
     known: str
+    """What was known of the outcome when the change was written."""
+    commit: str
+    """Where the earlier code and evidence can be read."""
+    paper: str = ""
+    """The place and the words of the paper that the change goes by."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One published statement, and where the code that tries it stands: by its first rule, or by an amended one."""
+    """One published statement, and where the code that tries it stands."""
 
     id: str
     where: str
@@ -62,26 +75,15 @@ class Claim:
     name: str
     """Its class there."""
     line: int
-    amendment: Amendment | None = None
 
     @property
-    def key(self) -> str:
-        """The name of its evidence: the id, or that of the amended trial."""
-        return f"{self.id}.amended" if self.amendment else self.id
-
-    @property
-    def amended(self) -> Claim | None:
-        """The same claim by its amended rule, if there is one."""
-        return self.paper.amended.get(self.id)
-
-    @property
-    def current(self) -> Claim:
-        """By the rule that counts now."""
-        return self.amended or self
+    def history(self) -> tuple[Change, ...]:
+        """What was asked before."""
+        return self.paper.history.get(self.id.partition(".")[2], ())
 
     def values(self, part: str = "") -> Values:
         """Where the values of its setup come from."""
-        return basis.read(self.paper.values.get(self.id.partition(".")[2], {}), self.amendment is not None, part)
+        return basis.read(self.paper.values.get(self.id.partition(".")[2], {}), part)
 
     def basis(self, part: str = "") -> str:
         """On what a result rests: as printed, or which values are ours."""
@@ -104,11 +106,6 @@ class Claim:
         wrong = not isinstance(found, type) or not issubclass(found, Trial)  # pyright: ignore[reportUnknownArgumentType]
         require(not wrong, f"{self.id}: {self.name} is not a Trial")
         return cast("type[Trial]", found)
-
-    @property
-    def first(self) -> dict[str, Any]:
-        """The first version of its setup and rule, as it was written before any trial; empty where there was none."""
-        return self.paper.first.get(self.id, {})
 
     @property
     def remark(self) -> str:
@@ -148,35 +145,19 @@ class Paper:
 
     @functools.cached_property
     def claims(self) -> dict[str, Claim]:
-        """Its claims by id, in the order of ``first.toml``, then of modules and lines."""
+        """Its claims by id, in the order of ``values.toml``, then of modules and lines."""
         found: dict[str, Claim] = {}
         for path in sorted(self.folder.glob("*.py")):
             try:
-                for fields, name, line in declared(path):
-                    each = Claim(**fields, paper=self, module=path.stem, name=name, line=line)
+                for said, name, line in declared(path):
+                    each = Claim(**said, paper=self, module=path.stem, name=name, line=line)
                     require(each.id.startswith(f"{self.id}."), f"{path.name}: the id {each.id} must begin {self.id}.")
                     require(each.id not in found, f"{path.name} declares {each.id} a second time")
                     found[each.id] = each
             except InvalidInput as error:
                 _warn(self.id, error)
-        order = {name: place for place, name in enumerate(self.first)}
-        return dict(sorted(found.items(), key=lambda item: order.get(item[0], len(order))))
-
-    @functools.cached_property
-    def amended(self) -> dict[str, Claim]:
-        """The claims that are tried by an amended rule, by id."""
-        found: dict[str, Claim] = {}
-        for path in sorted(self.folder.glob("*.py")):
-            try:
-                for fields, name, line in declared(path, "amends"):
-                    id = fields.pop("id")
-                    require(id in self.claims, f"{path.name} amends {id}, which is no claim of {self.id}")
-                    require(id not in found, f"{path.name} amends {id} a second time")
-                    found[id] = replace(self.claims[id], module=path.stem, name=name, line=line,
-                                        amendment=Amendment(**fields))
-            except InvalidInput as error:
-                _warn(self.id, error)
-        return found
+        order = {name: place for place, name in enumerate(self.values)}
+        return dict(sorted(found.items(), key=lambda item: order.get(item[0].partition(".")[2], len(order))))
 
     @functools.cached_property
     def values(self) -> dict[str, Any]:
@@ -193,10 +174,17 @@ class Paper:
         return _read(self.folder / "findings.toml", self.id).get("finding", [])
 
     @functools.cached_property
-    def first(self) -> dict[str, dict[str, Any]]:
-        """The first versions of setups and rules, by id: ``first.toml``."""
-        entries = _read(self.folder / "first.toml", self.id).get("claim", [])
-        return {entry["id"]: entry for entry in entries if isinstance(entry, dict) and "id" in entry}
+    def history(self) -> dict[str, tuple[Change, ...]]:
+        """What was asked of claims before, by their names within the paper, the earliest first: ``history.toml``."""
+        found: dict[str, tuple[Change, ...]] = {}
+        for name, entries in _read(self.folder / "history.toml", self.id).items():
+            try:
+                require(f"{self.id}.{name}" in self.claims, f"history.toml speaks of {name}, which is no claim")
+                require(isinstance(entries, list), f"history.toml: write [[{name}]], once for each change")
+                found[name] = tuple(_change(name, entry) for entry in entries)
+            except InvalidInput as error:
+                _warn(self.id, error)
+        return found
 
     @functools.cached_property
     def remarks(self) -> dict[str, str]:
@@ -249,6 +237,17 @@ def _open(place: Place) -> Paper:
         require(name not in OPTIONAL or isinstance(value, bool), f"paper.toml: {name} must be true or false")
     headlines: tuple[str, ...] = tuple(about.pop("headlines"))
     return Paper(place=place, headlines=headlines, **about)
+
+
+def _change(name: str, entry: dict[str, Any]) -> Change:
+    names = {each.name for each in fields(Change)}
+    if wrong := [each for each in entry if each not in names]:
+        raise unknown(f"field of {name} in history.toml", wrong[0], names)
+    missing = names - entry.keys() - {"paper"}
+    require(not missing, f"history.toml: {name} has no {' and no '.join(sorted(missing))}")
+    if entry["reason"] not in REASONS:
+        raise unknown(f"reason of {name} in history.toml", entry["reason"], REASONS)
+    return Change(**{key: str(value) for key, value in entry.items()})
 
 
 def _read(path: Path, name: str, needed: bool = False) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from paritylab.claims import evidence
 from paritylab.claims.library import Claim
-from paritylab.claims.standing import CONTRADICTED, IN_PARTS, UNDECIDED, Standing, result_of, standing, told
+from paritylab.claims.standing import CONTRADICTED, IN_PARTS, UNDECIDED, Standing, standing, told
 from paritylab.claims.texts import NOWHERE
 from paritylab.claims.verdicts import more_runs
 
@@ -20,13 +20,12 @@ published setup, `quick` takes at most a minute on two cores, `standard` is the 
 A claim, or each part of one that has parts, **holds** if the whole 95 % interval of every check lies within what is
 asked, is **contradicted** if one lies outside, and is **undecided** otherwise. The basis says whether the trial is as
 the paper prints it, rests on a value that the paper does not print, changes one that it does, or corrects a statement.
-The first rules were written before the evidence was recorded, though some were calibrated on trials; they stand with
-their verdicts (`claims show ID --first`), for which a point estimate was enough. An amended rule was committed before
-its run and tried on seeds that nobody had seen; where a slip in its arithmetic was found later, a dated remark says so,
-and it was corrected before a run on other seeds. Departures that the papers' own errors force are in
-[errata](errata.md)."""
-AGREED = """An interval has no width where all the runs that it is made of agree: {count} of {all} checks by the rules
-that count rest on such agreement, and say "its runs agree". It is as good as their number: of five runs that agree one
+Rules were written before the evidence was recorded, though some were calibrated on trials. Where one was changed later,
+the new one was committed before its run and tried on seeds that nobody had seen, and the claim's history says what was
+asked before, what came of it, and why it is asked otherwise now (`claims show ID`). Departures that the papers' own
+errors force are in [errata](errata.md)."""
+AGREED = """An interval has no width where all the runs that it is made of agree: {count} of {all} checks
+rest on such agreement, and say "its runs agree". It is as good as their number: of five runs that agree one
 can be 95 % sure that about half of all runs do so."""
 
 
@@ -39,7 +38,8 @@ def check_line(check: dict[str, Any]) -> str:
         shown += f" [{', '.join(ends)}]"
     part = f"[{check['part']}] " if check.get("part") else ""
     asked = "; ".join(filter(None, (check["rule"], power_words(check))))
-    return f"{result_of(check)}  {part}{check['name']}: {shown}  (asked: {asked})"
+    result = check["result"]
+    return f"{result}  {part}{check['name']}: {shown}  (asked: {asked})"
 
 
 def power_words(check: dict[str, Any]) -> str:
@@ -50,7 +50,7 @@ def power_words(check: dict[str, Any]) -> str:
     times, claimed = check.get("times"), check.get("times_claimed")
     if agreed(check):
         return "its runs agree"
-    if result_of(check) == UNDECIDED and isinstance(times, float) and times:
+    if check["result"] == UNDECIDED and isinstance(times, float) and times:
         return more_runs(times)
     return f"{claimed:.2g} times the runs decide at the claimed effect" if isinstance(claimed, float) else ""
 
@@ -66,8 +66,8 @@ def markdown(claims: Sequence[Claim]) -> str:
     published = [each for each in found.values() if not each.claim.paper.own]
     checks = [check for each in found.values() if each.found for check in each.found["checks"]]
     lines = [HEAD, "", AGREED.format(count=sum(map(agreed, checks)), all=len(checks)), "",
-             f"Of {len(published)} published claims, by the {told(published)}.", "",
-             "| claim | | result and basis | first rule | size | runs | seconds |", "|---|---|---|---|---|---|---|"]
+             f"Of {len(published)} published claims: {told(published)}.", "",
+             "| claim | | result and basis | size | runs | seconds |", "|---|---|---|---|---|---|"]
     lines += [f"| `{name}` | {plain(each.claim.title)} | {_row(each)} |" for name, each in found.items()]
     for title, word in (("Contradicted", CONTRADICTED), ("In parts", IN_PARTS), ("Undecided", UNDECIDED)):
         chosen = [each for each in found.values() if each.word == word]
@@ -79,13 +79,13 @@ def markdown(claims: Sequence[Claim]) -> str:
 
 
 def _row(each: Standing) -> str:
-    """Results, the first rule's verdict, size, runs and seconds; no seconds where most came from disk."""
+    """Results, size, runs and seconds; no seconds where most came from disk."""
     found = each.found
     if found is None:
-        return " | ".join([""] * 5)
+        return " | ".join([""] * 4)
     seconds = "" if evidence.from_disk(found) else f"{found['seconds']:g}"
     results = "; ".join(map(plain, each.lines))
-    return f"{results} | {(each.first or found)['verdict']} | {found['size']} | {found['runs']} | {seconds}"
+    return f"{results} | {found['size']} | {found['runs']} | {seconds}"
 
 
 def _numbers(each: Standing) -> list[str]:
@@ -93,18 +93,19 @@ def _numbers(each: Standing) -> list[str]:
     lines = [f"{found['size']}, {found['runs']} runs, seed {found['seed']}:", ""]
     lines += [f"- {plain(check_line(check))}" for check in found["checks"]]
     lines += [f"- note: {plain(found['note'])}"] if found["note"] else []
-    lines += ["", *(plain(line) for line in amendment_lines(each.claim, found))] if each.claim.amendment else []
+    lines += ["", *(plain(line) for line in history_lines(each.claim))] if each.claim.history else []
     return lines + (["", each.claim.remark] if each.claim.remark else [])
 
 
-def amendment_lines(claim: Claim, found: dict[str, Any] | None) -> list[str]:
-    """Why a rule was amended, when, and what was known then."""
-    amendment = claim.amendment
-    if amendment is None:
-        return []
-    commit = f", commit {found['commit'][:10]}" if found and "commit" in found else ""
-    return [f"Amended {amendment.date} ({amendment.kind}{commit}): {amendment.change}",
-            f"The paper ({amendment.where}): \"{amendment.quote}\"", f"Known when it was written: {amendment.known}"]
+def history_lines(claim: Claim) -> list[str]:
+    """What was asked before, what came of it, and why it is asked otherwise now."""
+    lines: list[str] = []
+    for each in claim.history:
+        lines += [f"Asked until {each.date}: {each.asked}", f"It gave: {each.result} (commit {each.commit[:10]})",
+                  f"Changed ({each.reason}): {each.change}"]
+        lines += [f"The paper, {each.paper}"] if each.paper else []
+        lines.append(f"Known then: {each.known}")
+    return lines
 
 
 def origin_lines(found: Mapping[str, Any], files: Mapping[str, str]) -> list[str]:
@@ -122,13 +123,13 @@ def origin_lines(found: Mapping[str, Any], files: Mapping[str, str]) -> list[str
     return lines + [f"{name}: digest {digest}" for name, digest in files.items()]
 
 
-def command(claim: Claim, found: Mapping[str, Any] | None, first: bool = False) -> str:
-    """What makes evidence again, ``first`` by the first rule where there is another; without any, a quick trial."""
+def command(claim: Claim, found: Mapping[str, Any] | None) -> str:
+    """What makes evidence again; without any, a quick trial."""
     if not found:
         return f"paritylab reproduce {claim.id} --quick"
     size = {"quick": " --quick", "full": " --full"}.get(found["size"], "")
     seed = f" --seed {found['seed']}" if found["seed"] else ""
-    return f"paritylab reproduce {claim.id}{size}{' --first' if first else ''}{seed}"
+    return f"paritylab reproduce {claim.id}{size}{seed}"
 
 
 def plain(text: str) -> str:

@@ -41,11 +41,6 @@ class Reproduction:
     files: list[Path]
 
     @property
-    def verdict(self) -> str:
-        """By the first rules' reading, in one word."""
-        return self.outcome.verdict
-
-    @property
     def told(self) -> str:
         """Result and basis; of a claim with parts, how many hold."""
         results = self.outcome.results
@@ -54,9 +49,8 @@ class Reproduction:
         return f"{list(results.values()).count(HOLDS)} of {len(results)} parts hold"
 
     def __str__(self) -> str:
-        rule = "amended rule" if self.claim.amendment else "first rule"
         facts = f"{self.result['size']}, seed {self.result['seed']}, {self.result['seconds']:.1f} s"
-        lines = [f"{self.claim.id}: {self.told} ({rule}; {facts})"]
+        lines = [f"{self.claim.id}: {self.told} ({facts})"]
         lines += [f"  {part}: {result}, {self.claim.basis(part)}"
                   for part, result in self.outcome.results.items() if part]
         lines += [f"  {check}" for check in self.outcome.checks]
@@ -68,22 +62,22 @@ class Reproduction:
 
 
 def reproduce(claim: str | Claim, lab: Lab | None = None, record: bool = False) -> Reproduction:
-    """Try one claim, by id with the rule that counts. Figure, data and result are written under ``<out>/claims/``.
+    """Try one claim. Figure, data and result are written under ``<out>/claims/``.
 
-    ``record`` adds the result to the evidence that the package ships. For an amended claim, or a statement of one's
-    own, that needs a rule that was committed before, and for an amended one seeds that nobody has seen.
+    ``record`` adds the result to the evidence that the paper ships. For a claim with a history, or a statement of one's
+    own, that needs a rule that was committed before, and for one with a history seeds that nobody has seen.
     """
     lab = lab or Lab()
-    claim = claim if isinstance(claim, Claim) else find([claim])[0].current
+    claim = claim if isinstance(claim, Claim) else find([claim])[0]
     if record:
-        evidence.check_recordable(claim.key)
-    commit = committed(claim, lab.seed) if record and (claim.amendment or claim.paper.own) else None
+        evidence.check_recordable(claim.id)
+    commit = committed(claim, lab.seed) if record and (claim.history or claim.paper.own) else None
     trial = claim.trial(lab.size, lab.seed)
     start = time.perf_counter()
     outcome = tried(trial, lab)
     result = _result(claim, trial, lab, outcome, time.perf_counter() - start)
-    _carry_cost(result, evidence.local(lab.out, claim.key).get(result["size"]))
-    directory = evidence.local_directory(lab.out, claim.key, result["size"])
+    _carry_cost(result, evidence.local(lab.out, claim.id).get(result["size"]))
+    directory = evidence.local_directory(lab.out, claim.id, result["size"])
     directory.mkdir(parents=True, exist_ok=True)
     data = _write_data(directory, outcome.data)
     records = sources.to_bytes(lab.sources)
@@ -94,7 +88,7 @@ def reproduce(claim: str | Claim, lab: Lab | None = None, record: bool = False) 
     if record:
         figure = (directory / "figure.svg").read_bytes() if outcome.figure is not None else None
         entry = result | ({"commit": commit} if commit else {})
-        files.append(evidence.record(claim.key, entry, figure, data, records))
+        files.append(evidence.record(claim.id, entry, figure, data, records))
     return Reproduction(claim, outcome, result, files)
 
 
@@ -117,8 +111,8 @@ def earned(check: Check, trial: Trial) -> Check:
 
 
 def committed(claim: Claim, seed: int) -> str:
-    """The commit that last changed a claim's rule, which must come before the run; an amended one needs fresh seeds."""
-    require(seed > 0 or not claim.amendment, f"{claim.id}: an amended rule is recorded with fresh seeds (--seed 1)")
+    """The commit that last changed a claim's rule, which must come before the run; a changed one needs fresh seeds."""
+    require(seed > 0 or not claim.history, f"{claim.id}: a changed rule is recorded with fresh seeds (--seed 1)")
 
     def git(*words: str) -> str:
         done = subprocess.run(["git", *words, "--", claim.path.name], cwd=claim.path.parent, capture_output=True,
@@ -157,8 +151,8 @@ class Estimate:
 
 def estimate(claim: Claim, size: str, out: Path) -> Estimate:
     """What a trial of this size will cost, from evidence of one like it, or from the registry."""
-    for entries, source in ((evidence.local(out, claim.key), "your last trial"),
-                            (evidence.shipped(claim.key), "measured when it was recorded")):
+    for entries, source in ((evidence.local(out, claim.id), "your last trial"),
+                            (evidence.shipped(claim.id), "measured when it was recorded")):
         found = entries.get(size) or (entries.get("full") if size == "standard" else None)
         if found and not evidence.from_disk(found):
             share = 1 - found["reused_runs"] / max(found["runs"], 1)
@@ -176,7 +170,6 @@ def _result(claim: Claim, trial: Trial, lab: Lab, outcome: Outcome, seconds: flo
         "format": evidence.FORMAT,
         "claim": claim.id,
         "size": lab.size if trial.reduced or lab.left_out else "full",
-        "verdict": outcome.verdict,
         "results": outcome.results,
         "checks": [check.to_dict() for check in outcome.checks],
         "numbers": {name: finite(value) for name, value in outcome.numbers.items()},

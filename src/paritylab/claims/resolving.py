@@ -12,10 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from paritylab.claims.library import Claim
 from paritylab.claims.registry import find
 from paritylab.claims.reproduction import plan
-from paritylab.errors import InvalidInput, require
+from paritylab.errors import InvalidInput
 from paritylab.running.tasks import AnyTask, ComputeTask, read, task_of
 from paritylab.setups import identity
 
@@ -54,19 +53,10 @@ def task(row: dict[str, Any], *claims: Mapping[str, Any]) -> AnyTask:
 def _functions(key: str, size: Any, seed: Any) -> list[Any]:
     """The users' functions in the Setups that a trial asks for, as far as that is known before anything is done."""
     try:
-        claim = by_key(key)
+        (claim,) = find([key])
         with tempfile.TemporaryDirectory(prefix="paritylab-plan-") as folder:
             tasks, _ = plan(claim, size, Path(folder), seed)
     except InvalidInput:
         return []  # it is not here, or not of this version
     setups = {setup.id: setup for each in tasks if (setup := getattr(each, "setup", None)) and setup.functions}
     return [part for setup in identity.traced(list(setups.values())) for part in identity.parts(setup)]
-
-
-def by_key(key: str) -> Claim:
-    """The claim whose evidence has this name: by its first rule, or by the amended one."""
-    (claim,) = find([key.removesuffix(".amended")])
-    amended = claim.amended if key.endswith(".amended") else claim
-    require(amended is not None, f"{key} has no amended rule here")
-    assert amended is not None
-    return amended

@@ -1,9 +1,9 @@
-"""Where a claim stands: the result of each of its parts, on what basis, and what the first rule said."""
+"""Where a claim stands: the result of each of its parts, and on what basis."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 
 from paritylab.claims import evidence
 from paritylab.claims.library import Claim
-from paritylab.claims.verdicts import CONTRADICTED, HOLDS, REPRODUCED, UNDECIDED, Result, joined
+from paritylab.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, Result, joined
 
 IN_PARTS, OPEN = "in parts", "open"
 WORDS = (HOLDS, IN_PARTS, CONTRADICTED, UNDECIDED, OPEN)
@@ -21,20 +21,17 @@ _NUMBER = r"(-?(?:\d[\d.]*(?:e[+-]?\d+)?|inf))"
 
 @dataclass(frozen=True)
 class Standing:
-    """A claim by the rule that counts, with its evidence and that of the first rule."""
+    """A claim with its evidence, if there is some."""
 
     claim: Claim
-    """The version of the claim whose evidence it is."""
     found: dict[str, Any] | None
-    first: dict[str, Any] | None
-    """The evidence of the first rule, where another counts now."""
 
     @cached_property
     def results(self) -> dict[str, Result]:
         """The result of each part; the part of a claim without parts has no name."""
         parts: dict[str, list[Result]] = {}
         for check in (self.found or {}).get("checks", []):
-            parts.setdefault(check.get("part", ""), []).append(result_of(check))
+            parts.setdefault(check["part"], []).append(check["result"])
         return {part: joined(results) for part, results in parts.items()}
 
     @property
@@ -58,18 +55,10 @@ class Standing:
         return [f"{part}: {result}, {self.basis(part)}" if part else f"{result}, {self.basis(part)}"
                 for part, result in self.results.items()]
 
-    @property
-    def untried(self) -> bool:
-        """Whether an amendment waits for its run."""
-        return self.claim.current is not self.claim
-
 
 def standing(out: Path, claim: Claim) -> Standing:
-    """Where a claim stands by the amended rule, or by the first where there is no other, or no run by it yet."""
-    first = evidence.strongest(out, claim.id)
-    if claim.amended and (found := evidence.strongest(out, claim.amended.key)):
-        return Standing(claim.amended, found, first)
-    return Standing(claim, first, None)
+    """Where a claim stands by its strongest evidence."""
+    return Standing(claim, evidence.strongest(out, claim.id))
 
 
 def tally(standings: Iterable[Standing]) -> dict[str, int]:
@@ -79,35 +68,11 @@ def tally(standings: Iterable[Standing]) -> dict[str, int]:
 
 
 def told(standings: Sequence[Standing]) -> str:
-    """Both counts: by the first rules and by those that count now."""
+    """How many claims stand how, in a line."""
     counts = tally(standings)
-    first = sum((each.first or each.found or {}).get("verdict") == REPRODUCED for each in standings)
-    amended = sum(each.first is not None for each in standings)
     parts = [result for each in standings if each.word == IN_PARTS for result in each.results.values()]
     within = f" ({parts.count(HOLDS)} of {len(parts)} parts hold)" if parts else ""
-    shown = [f"{counts[word]} {word}{within if word == IN_PARTS else ''}" for word in WORDS if counts[word]]
-    return (f"first rules: {first} of {len(standings)} reproduced; by those that count now ({amended} amended, and an"
-            f" interval asked of every pass): {', '.join(shown)}")
-
-
-def result_of(check: Mapping[str, Any]) -> Result:
-    """The result of a check that evidence keeps; of older ones, which have none, from its interval and its words.
-
-    >>> result_of({"passed": True, "certain": False, "interval": [0.1, 0.4], "rule": ">= 0.2"})
-    'undecided'
-    """
-    if "result" in check:
-        return check["result"]
-    passed, ends = check["passed"], check["interval"]
-    if passed is None:
-        return UNDECIDED
-    if not passed:
-        return CONTRADICTED if check["certain"] else UNDECIDED
-    bounds = printed_bounds(check["rule"])
-    if not ends or None in ends or bounds is None:
-        return HOLDS
-    low, high = map(float, ends)
-    return HOLDS if bounds[0] <= low and high <= bounds[1] else UNDECIDED
+    return ", ".join(f"{counts[word]} {word}{within if word == IN_PARTS else ''}" for word in WORDS if counts[word])
 
 
 def printed_bounds(rule: str) -> tuple[float, float] | None:

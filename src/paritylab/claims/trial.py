@@ -39,9 +39,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 TrialClass = TypeVar("TrialClass", bound="type[Trial]")
 KINDS = ("empirical", "theory", "exact")
-AMENDMENTS = ("misreading", "unprinted", "misprint", "power", "artefact")
-"""Why a first setup or rule is amended: it asked what the paper does not say; rested on a value that the paper does not
-print; on one that it misprints; had too few runs to decide; or measured the laboratory's own doing."""
 _SAME: Any = object()
 
 
@@ -94,8 +91,6 @@ class Trial(ABC):
     claim: str = ""
     """The id of the claim; the decorator sets it, and its kind."""
     kind: str = "empirical"
-    amended: bool = False
-    """Whether it tries the claim by an amended setup or rule."""
 
     def __init__(self, size: Size = "quick", seed: int = 0) -> None:
         if size not in SIZES:
@@ -179,36 +174,6 @@ def claim(
                 raise InvalidInput(f"{id}: {trial.__name__} has no {name}()")
         require(bool(trial.rules()), f"{id}: {trial.__name__} declares no rule")
         trial.claim, trial.kind = id, kind
-        return trial
-
-    return declare
-
-
-def amends(
-    id: str, *, date: str, kind: str, where: str, quote: str, change: str, known: str
-) -> Callable[[TrialClass], TrialClass]:
-    """Declare the one amendment of a claim: a Trial (a subclass of the first, most often) with what it changes.
-
-    The first Trial stays as it is, with its evidence. An amendment is committed before its run, which has fresh seeds
-    (``--seed 1``). Lists read these arguments without running the code: write them out.
-
-    Args:
-        id: of the claim.
-        date: when it was written, ``2026-11-16``.
-        kind: ``misreading`` (the first rule asked what the paper does not say), ``unprinted`` (a value that the paper
-            does not print is chosen anew), ``misprint`` (a printed value is changed), ``power`` (more runs, or an
-            interval where there was a point) or ``artefact`` (the first rule measured the laboratory's own doing).
-        where: in the paper, the place of the quotation.
-        quote: the sentence of the paper that the new rule goes by.
-        change: what is different in setup and rule.
-        known: what was known of the outcome when it was written.
-    """
-
-    def declare(trial: TrialClass) -> TrialClass:
-        if kind not in AMENDMENTS:
-            raise unknown("kind of amendment", kind, AMENDMENTS)
-        require(bool(trial.rules()), f"{id}: {trial.__name__} declares no rule")
-        trial.claim, trial.amended = id, True
         return trial
 
     return declare

@@ -19,8 +19,6 @@ HOLDS: Result = "holds"
 CONTRADICTED: Result = "contradicted"
 UNDECIDED: Result = "undecided"
 RESULTS = (HOLDS, CONTRADICTED, UNDECIDED)
-REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE = "reproduced", "not reproduced", "inconclusive"
-"""The words of the first rules, by which a point estimate was enough to pass."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +51,6 @@ class Check:
             return UNDECIDED
         return HOLDS if self.passed else CONTRADICTED
 
-    @property
-    def certain(self) -> bool:
-        """Whether a failure is beyond doubt, as the first rules had it."""
-        return self.sure or self.passed is True
-
     def __str__(self) -> str:
         shown = "unknown" if self.value is None else f"{self.value:.4g}"
         if self.interval is not None:
@@ -72,7 +65,6 @@ class Check:
             "interval": None if self.interval is None else [finite(end) for end in self.interval],
             "rule": self.rule,
             "passed": self.passed,
-            "certain": self.certain,
             "result": self.result,
             "part": self.part,
             "times": finite(self.times),
@@ -108,19 +100,6 @@ def joined(found: Sequence[Result]) -> Result:
     return HOLDS if found and set(found) == {HOLDS} else UNDECIDED
 
 
-def verdict(checks: Sequence[Check]) -> str:
-    """What the checks add up to by the first rules, in one word.
-
-    ``reproduced`` if all values pass as stated; ``not reproduced`` if one fails beyond doubt; else ``inconclusive``.
-
-    >>> verdict([Check("ratio", 1.4, ">= 1.5", False, (1.2, 1.6), sure=False)])
-    'inconclusive'
-    """
-    if any(check.passed is False and check.certain for check in checks):
-        return NOT_REPRODUCED
-    return REPRODUCED if checks and all(check.passed for check in checks) else INCONCLUSIVE
-
-
 @dataclass(frozen=True)
 class Outcome:
     """What trying a claim gave: what was found, and a figure of it."""
@@ -130,10 +109,6 @@ class Outcome:
     figure: Any = field(default=None, repr=False)
     numbers: Mapping[str, float | None] = field(default_factory=dict[str, "float | None"])
     note: str = ""
-
-    @property
-    def verdict(self) -> str:
-        return verdict(self.checks)
 
     @property
     def results(self) -> dict[str, Result]:

@@ -25,7 +25,6 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("show", nargs="*", metavar="show ID", help="show these claims in full (globs are allowed)")
     parser.add_argument("--paper", help="only this paper's claims")
-    parser.add_argument("--first", action="store_true", help="with show: the first setup and rule, before any trial")
     parser.add_argument("--markdown", action="store_true", help="a page of shipped evidence"
                         " (docs/reference/reproduction.md)")
     add_common(parser, run)
@@ -38,7 +37,6 @@ def run(options: argparse.Namespace) -> None:
     if options.show:
         require(options.show[0] == "show" and len(options.show) > 1,
                 f"'claims' takes nothing, or: show ID...; not {' '.join(options.show)!r}")
-    require(bool(options.show) or not options.first, "--first is about 'claims show ID'")
     chosen = paper(options.paper) if options.paper is not None else None
     claims = find(options.show[1:]) if options.show else list(registry().values())
     claims = [claim for claim in claims if chosen in (None, claim.paper)]
@@ -47,11 +45,9 @@ def run(options: argparse.Namespace) -> None:
     if options.markdown:
         from paritylab.claims.pages import markdown
 
-        require(not (options.json or options.first), "--markdown goes with neither --json nor --first")
+        require(not options.json, "--markdown does not go with --json")
         print(markdown(claims))
         return
-    if options.first:
-        require(any(claim.first for claim in claims), "there is no first version of these claims")
     from paritylab.claims.standing import standing
 
     stand = [standing(options.out, claim) for claim in claims]
@@ -59,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         print_json({"claims": rows})
     elif options.show:
-        print("\n\n".join(map(first_page if options.first else page, rows)))
+        print("\n\n".join(map(page, rows)))
     else:
         print_list(rows, [each for each in stand if not each.claim.paper.own])
 
@@ -68,27 +64,22 @@ def describe(claim: Claim, stands: Standing, out: Path, full: bool) -> dict[str,
     """A claim and its evidence as plain JSON values."""
     from paritylab.claims import evidence
 
-    found, first = stands.found, stands.first or stands.found
+    found = stands.found
     row: dict[str, Any] = {"id": claim.id, "paper": claim.paper.id, "kind": claim.kind, "title": claim.title,
-                           "own": claim.paper.own, "amended": claim.amended is not None}
+                           "own": claim.paper.own}
     if full:
-        from paritylab.claims.pages import amendment_lines
+        from paritylab.claims.pages import history_lines
         from paritylab.claims.texts import request_lines, rule_lines, size_lines
 
-        now = claim.current
         row |= {"where": claim.where, "statement": claim.statement, "published": claim.published,
-                "source": now.source, "sizes": size_lines(now), "values": now.values().sources,
-                "asks": {"quick": request_lines(now, "quick"), "full": request_lines(now, "full")},
-                "rules": rule_lines(now), "remark": claim.remark, "amendment": amendment_lines(now, found),
-                "first": claim.first | {"rules": rule_lines(claim)}}
+                "source": claim.source, "sizes": size_lines(claim), "values": claim.values().sources,
+                "asks": {"quick": request_lines(claim, "quick"), "full": request_lines(claim, "full")},
+                "rules": rule_lines(claim), "remark": claim.remark, "history": history_lines(claim)}
         row["all_evidence"] = {
-            f"{source}{', first rule' if key == claim.id and claim.amended else ''}": {
-                size: entry | {"file_digests": evidence.files_of(key, entry | {"source": source})}
-                for size, entry in entries.items()}
-            for key in dict.fromkeys((now.key, claim.id))
-            for source, entries in (("shipped", evidence.shipped(key)), ("local", evidence.local(out, key)))}
-    return {**row, "result": stands.word, "results": stands.results, "told": stands.lines,
-            "verdict": first and first["verdict"], "evidence": found or {}}
+            source: {size: entry | {"file_digests": evidence.files_of(claim.id, entry | {"source": source})}
+                     for size, entry in entries.items()}
+            for source, entries in (("shipped", evidence.shipped(claim.id)), ("local", evidence.local(out, claim.id)))}
+    return {**row, "result": stands.word, "results": stands.results, "told": stands.lines, "evidence": found or {}}
 
 
 def print_list(rows: Sequence[dict[str, Any]], standings: Sequence[Standing]) -> None:
@@ -107,8 +98,6 @@ def page(row: dict[str, Any]) -> str:
     lines = [f"{row['id']}: {row['title']}", f"{row['where']} ({row['kind']})", row["source"]]
     lines += _section("statement", [row["statement"]]) + _section("published", [row["published"]])
     lines += _section("result", row["told"] or ["no evidence yet"])
-    if row["amendment"]:
-        lines += _section("amendment", row["amendment"])
     lines += _section("sizes", row["sizes"])
     for source, values in row["values"].items():
         lines += _section(f"values {source}", [f"{name}: {text}" for name, text in values.items()])
@@ -116,17 +105,8 @@ def page(row: dict[str, Any]) -> str:
     lines += _section("pass rule", row["rules"]) + _evidence(row["all_evidence"])
     if row["remark"]:
         lines += _section("remark", [row["remark"]])
-    return "\n".join(lines)
-
-
-def first_page(row: dict[str, Any]) -> str:
-    """A claim as it was first written down."""
-    first = row["first"]
-    lines = [f"{row['id']}: {row['title']}, as first written down"]
-    for name, title in (("statement", "statement"), ("setup", "setup"), ("expect", "published"),
-                        ("criterion", "pass rule"), ("quick", "quick")):
-        lines += _section(title, str(first.get(name, "")).strip().splitlines())
-    lines += _section("pass rule, as coded", first["rules"])
+    if row["history"]:
+        lines += _section("history", row["history"])
     return "\n".join(lines)
 
 
@@ -141,9 +121,8 @@ def _evidence(sources: dict[str, dict[str, Any]]) -> list[str]:
     for source, sizes in sources.items():
         for size, found in sizes.items():
             engines = f"; engines {', '.join(found['engines'])}" if found["engines"] else ""
-            lines.append(f"  {found['verdict']} by the first reading ({size}, {source}, {found['date']}, seed"
-                         f" {found['seed']}, {found['runs']} runs, {found['seconds']:g} s on"
-                         f" {found['hardware']}{engines})")
+            lines.append(f"  {size}, {source} ({found['date']}, seed {found['seed']}, {found['runs']} runs,"
+                         f" {found['seconds']:g} s on {found['hardware']}{engines})")
             lines += [f"    {name}: {value}" for name, value in found["parameters"].items()]
             lines += [f"    {line}" for line in map(check_line, found["checks"])]
             lines += [f"    {name}: {'unknown' if value is None else value}"

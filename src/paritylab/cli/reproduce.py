@@ -30,7 +30,6 @@ def add(commands: Any) -> None:
     size.add_argument("--quick", dest="size", action="store_const", const="quick", default="standard",
                       help="at most a minute on two cores each")
     size.add_argument("--full", dest="size", action="store_const", const="full", help="the published setup")
-    parser.add_argument("--first", action="store_true", help="by the first rule, where there is an amended one")
     parser.add_argument("--record", action="store_true", help="add the result to the evidence the package ships")
     parser.add_argument("--export", type=Path, metavar="FILE",
                         help="train nothing; write the tasks that are missing, for 'paritylab work' elsewhere (an"
@@ -46,7 +45,7 @@ def run(options: argparse.Namespace) -> None:
     from paritylab.claims import find
     from paritylab.claims.verdicts import RESULTS
 
-    claims = able([claim if options.first else claim.current for claim in find(options.claims)])
+    claims = able(find(options.claims))
     if options.export:
         return export(claims, options)
     if shows_script(options):
@@ -105,7 +104,7 @@ def export(claims: Sequence[Claim], options: argparse.Namespace) -> None:
 
     tasks: dict[str, AnyTask] = {}
     more = 0
-    asked = [{"claim": claim.key, "size": options.size, "seed": options.seed} for claim in claims]
+    asked = [{"claim": claim.id, "size": options.size, "seed": options.seed} for claim in claims]
     for claim in claims:
         missing, all_ = plan(claim, options.size, options.out, options.seed, options.engine)
         tasks |= {task.name: task for task in missing if task.name not in tasks}

@@ -37,7 +37,7 @@ from paritylab.errors import require
 
 OURS, FOLLOWED = "paritylab", ("site", "cli")
 LIBRARIES = ("jax", "jaxlib", "numpy", "scipy")
-TEXTS = {"paper.toml", "values.toml", "remarks.toml", "findings.toml", "first.toml"}
+TEXTS = {"paper.toml", "values.toml", "remarks.toml", "findings.toml", "history.toml"}
 ANYTHING = {"exec", "eval", "__import__", "import_module", "reload", "runpy", "pkgutil", "import importlib",
             "entry_points", "__getattr__", "sys.modules"}
 BY_PATH = {"run_path", "spec_from_file_location", "SourceFileLoader", "SourcelessFileLoader", "addsitedir", "sys.path"}

@@ -11,9 +11,9 @@ from typing import Any
 
 from paritylab.claims import evidence
 from paritylab.claims.library import Claim
-from paritylab.claims.pages import amendment_lines, command, origin_lines, power_words
+from paritylab.claims.pages import command, history_lines, origin_lines, power_words
 from paritylab.claims.registry import registry
-from paritylab.claims.standing import IN_PARTS, OPEN, Standing, result_of, standing, tally
+from paritylab.claims.standing import IN_PARTS, OPEN, Standing, standing, tally
 from paritylab.claims.texts import planned, request_lines, rule_lines, size_lines
 from paritylab.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED
 from paritylab.errors import InvalidInput
@@ -42,11 +42,6 @@ class Card:
         return self.standing.found
 
     @property
-    def tried(self) -> Claim:
-        """The claim by the rule that is shown."""
-        return self.standing.claim
-
-    @property
     def id(self) -> str:
         return self.claim.id
 
@@ -57,7 +52,7 @@ class Card:
     @property
     def source_page(self) -> str:
         """The page with the module that tries it."""
-        return f"source/{self.claim.paper.id}/{self.tried.module}.html"
+        return f"source/{self.claim.paper.id}/{self.claim.module}.html"
 
     @cached_property
     def sizes(self) -> list[str]:
@@ -73,7 +68,7 @@ class Card:
 
     def _told(self, lines: Callable[[Claim], list[str]]) -> list[str]:
         try:
-            return lines(self.tried)
+            return lines(self.claim)
         except InvalidInput as error:  # a paper whose code cannot be loaded
             return [str(error)]
 
@@ -87,17 +82,12 @@ class Card:
         return [(part, result, self.standing.basis(part)) for part, result in self.standing.results.items()]
 
     @property
-    def first_verdict(self) -> str:
-        """What the first rule said, in its word."""
-        return (self.standing.first or self.found or {}).get("verdict", "")
-
-    @property
-    def amendment(self) -> list[str]:
-        return amendment_lines(self.tried, self.found)
+    def history(self) -> list[str]:
+        return history_lines(self.claim)
 
     @cached_property
     def figure(self) -> Path | None:
-        return evidence.figure_of(self.out, self.tried.key, self.found) if self.found else None
+        return evidence.figure_of(self.out, self.claim.id, self.found) if self.found else None
 
     @cached_property
     def size(self) -> tuple[int, int]:
@@ -108,13 +98,13 @@ class Card:
 
     @cached_property
     def data(self) -> list[Path]:
-        return evidence.data_of(self.out, self.tried.key, self.found) if self.found else []
+        return evidence.data_of(self.out, self.claim.id, self.found) if self.found else []
 
     @cached_property
     def played(self) -> str | None:
         """The address at which networks of its quick trial learn in the reader's browser; None where that cannot be."""
         try:
-            tasks, _ = planned(self.tried, "quick")
+            tasks, _ = planned(self.claim, "quick")
         except InvalidInput:
             return None
         setups = [task.setup for task in tasks if not isinstance(task, ComputeTask)]
@@ -127,22 +117,22 @@ class Card:
     @property
     def command(self) -> str:
         """The command that makes this evidence again; the quick trial where there is none."""
-        return command(self.claim, self.found, first=self.standing.untried)
+        return command(self.claim, self.found)
 
     @property
     def origin(self) -> list[str]:
         """Who made the evidence, with what, and its digests."""
-        return origin_lines(self.found, evidence.files_of(self.tried.key, self.found)) if self.found else []
+        return origin_lines(self.found, evidence.files_of(self.claim.id, self.found)) if self.found else []
 
     @property
     def records(self) -> Path | None:
         """The table of records that the evidence stands on."""
-        return evidence.sources_of(self.out, self.tried.key, self.found) if self.found else None
+        return evidence.sources_of(self.out, self.claim.id, self.found) if self.found else None
 
     @property
     def checks(self) -> list[dict[str, Any]]:
         return [check | {"shown": number(check["value"]), "ends": interval(check["interval"]),
-                         "sign": SIGNS[result_of(check)], "word": result_of(check), "part": check.get("part", ""),
+                         "sign": SIGNS[check["result"]], "word": check["result"],
                          "power": power_words(check)}
                 for check in (self.found or {}).get("checks", [])]
 
@@ -159,10 +149,10 @@ def cards(out: Path) -> list[Card]:
 def first_command(chosen: Sequence[Card]) -> str:
     """What a newcomer should try: it takes seconds, and its verdict is that of the largest trial shipped."""
     for card in chosen:
-        quick = evidence.shipped(card.tried.key).get("quick")
+        quick = evidence.shipped(card.id).get("quick")
         if quick is None or card.id not in card.claim.paper.headlines or card.word != HOLDS:
             continue
-        if quick["seconds"] < SOON and Standing(card.tried, quick, None).word == HOLDS:
+        if quick["seconds"] < SOON and Standing(card.claim, quick).word == HOLDS:
             return f"paritylab reproduce {card.id} --quick"
     return "paritylab claims"
 

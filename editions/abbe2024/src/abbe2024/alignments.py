@@ -14,7 +14,19 @@ from abbe2024.common import Fit, decay_plot, fit
 from abbe2024.theory.junk_flow import alignment_gap, junk_flow
 from paritylab import alignment
 from paritylab.aliases import Floats
-from paritylab.claims import Findings, Lab, Trial, at_least, at_most, between, claim, computation, holds, rng, size
+from paritylab.claims import (
+    Findings,
+    Lab,
+    Trial,
+    at_least,
+    at_most,
+    between,
+    claim,
+    computation,
+    holds,
+    rng,
+    size,
+)
 from paritylab.plots import Series
 from paritylab.theory.alignment_rate import alignment_rate
 
@@ -54,6 +66,10 @@ def logs(found: Sequence[Exact]) -> Floats:
 
 Curve = Mapping[int, Exact]
 Kept = list[dict[str, np.ndarray]]
+RELEASED = {8: 4.215e-2, 12: 2.865e-2}
+"""What the released notebook GAL_hinge_oneneuron.ipynb computes and draws for signs, at two d."""
+SMALL = 12
+"""Up to here the junk flow is one part, beyond another."""
 
 
 @claim(
@@ -73,14 +89,18 @@ class Fig2Left(Trial):
     """E_w of the squared gradient on the parity less that on random labels, at the start and after random labels."""
 
     d = size(list(range(4, 101, 2)))
-    flow_d = size(quick=list(range(4, 15, 2)), full=list(range(4, 21, 2)), label="d of the junk flow")
-    draws = size(1000)
-
-    polynomial = between("log-log slope of Rademacher, even d from 8 to 30", -3.6, -2.4)
-    exponential = at_most("log-linear slope of Gaussian, even d from 8 to 18", -0.6)
-    straight = at_least("its R^2", 0.95)
-    straighter = at_least("its R^2 less that of the log-log line", 0.0)
-    junk = at_most("junk flow at t = {t} / t = 0, Gaussian, largest over d", 1.3)
+    flow_d = size(quick=[4, 8], standard=list(range(4, 15, 2)), full=list(range(4, 19, 2)), label="d of the junk flow")
+    draws = size(quick=2000, full=10_000)
+    released = between("value of the released notebook / enumeration, signs, d = {d}", 0.9, 1.1,
+                       part="the published values for signs", exact=True)
+    polynomial = between("log-log slope of Rademacher, even d from 8 to 30", -3.6, -2.4,
+                         part="inverse polynomial for signs")
+    exponential = at_most("log-linear slope of Gaussian, even d from 8 to 18", -0.6,
+                          part="super-polynomial for Gaussian weights")
+    straight = at_least("its R^2", 0.95, part="super-polynomial for Gaussian weights")
+    straighter = at_least("its R^2 less that of the log-log line", 0.0, part="super-polynomial for Gaussian weights")
+    junk = at_most("junk flow at t = {t} / t = 0, Gaussian, largest upper end over d {range}", 1.05,
+                   part="random labels do not increase it, d {range}")
 
     def work(self, lab: Lab) -> tuple[Kept, Kept]:
         laws = [{"init": init, "d": self.d, "options": {"unit": "hinge-neuron", **scale}}
@@ -95,30 +115,27 @@ class Fig2Left(Trial):
 
     def judge(self, got: tuple[Kept, Kept]) -> Findings:
         signs, normal, flows = self.curves(got)
-        slope = hinge_fit(signs, range(8, 31, 2), np.log)
-        linear, power = hinge_fit(normal, range(8, 19, 2), np.asarray), hinge_fit(normal, range(8, 19, 2), np.log)
-        checks = [self.polynomial(slope.slope), self.exponential(linear.slope), self.straight(linear.r2),
-                  self.straighter(linear.r2 - power.r2)]
-        for t in (1, 2):
-            ratios = {d: squares[t].mean() / squares[0].mean() for d, squares in flows.items()}
-            worst = max(ratios, key=ratios.__getitem__)
-            interval = ratio_interval(flows[worst][t], flows[worst][0], self.rng(2, t))
-            checks.append(self.junk(ratios[worst], interval, t=TIMES[t]))
-        kept = {d: sign_flow(d) / signs[d].value for d in self.flow_d}
+        linear, power = (hinge_fit(normal, range(8, 19, 2), scale) for scale in (np.asarray, np.log))
+        checks = [self.released(value / signs[d].value, d=d) for d, value in RELEASED.items()]
+        checks += [self.polynomial(hinge_fit(signs, range(8, 31, 2), np.log).slope), self.exponential(linear.slope),
+                   self.straight(linear.r2), self.straighter(linear.r2 - power.r2)]
+        numbers: dict[str, float | None] = {}
+        for name, dims in ((f"<= {SMALL}", [d for d in flows if d <= SMALL]),
+                           (f"> {SMALL}", [d for d in flows if d > SMALL])):
+            for t in (1, 2) if dims else ():
+                found = {d: (float(flows[d][t].mean() / flows[d][0].mean()),
+                             ratio_interval(flows[d][t], flows[d][0], self.rng(2, t, d))) for d in dims}
+                worst = max(dims, key=lambda d: found[d][1][1])
+                checks.append(self.junk(*found[worst], t=TIMES[t], range=name))
+                numbers |= {f"junk flow at t = {TIMES[t]} / t = 0, d = {d}": found[d][0] for d in dims}
         rows = [{"d": d, "weights": name, "t": 0, "method": found[d].method, "value": found[d].value, "low": None,
                  "high": None} for name, found in (("rademacher", signs), ("gaussian", normal)) for d in self.d]
         rows += [{"d": d, "weights": "gaussian", "t": TIMES[t], "method": "monte-carlo", **estimate(squares[t])}
                  for d, squares in flows.items() for t in range(3)]
-        numbers = {
-            "Rademacher at d = 8": signs[8].value, "Rademacher at d = 12": signs[12].value,
-            "least d where Gaussian is below Rademacher": float(min(d for d in self.d if normal[d].log < signs[d].log)),
-            "largest factor of Gaussian per two dimensions, d from 8 to 18": falls(normal)[1],
-            "smallest factor of Gaussian per two dimensions, d from 8 to 18": falls(normal)[0],
-            "junk flow at t = 5 / t = 0, Rademacher (exact), largest over d": max(kept.values()),
-        }
-        return Findings(checks, rows, numbers,
-                        f"exact at t = 0; the junk flow has exact gradients (all 2^d inputs), so that d ends at "
-                        f"{max(self.flow_d)}, and drawn starts; its value is averaged over all coordinates")
+        numbers |= {f"Rademacher at d = {d}": signs[d].value for d in RELEASED}
+        numbers |= {"smallest factor of Gaussian per two dimensions, d from 8 to 18": falls(normal)[0],
+                    "largest factor of Gaussian per two dimensions, d from 8 to 18": falls(normal)[1]}
+        return Findings(checks, rows, numbers, "exact at t = 0; exact gradients and drawn starts for the junk flow")
 
     def draw(self, got: tuple[Kept, Kept]) -> Any:
         return draw_hinge(*self.curves(got))
@@ -134,11 +151,6 @@ def flow(seed: int, d: int, draws: int) -> dict[str, Any]:
 
 def squared(weights: Floats) -> Floats:
     return np.square(alignment_gap(weights)).mean(1)
-
-
-def sign_flow(d: int) -> float:
-    """The alignment after 5 steps from signs, where all starts are alike."""
-    return float(squared(junk_flow(np.ones((1, d)), 5))[0])
 
 
 def hinge_fit(found: Curve, dims: Sequence[int], scale: Any) -> Fit:

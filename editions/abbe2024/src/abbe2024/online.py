@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -12,7 +11,6 @@ from abbe2024.training import (
     DEEP,
     SHALLOW,
     accuracy_plot,
-    apart,
     difference,
     final,
     law,
@@ -21,8 +19,10 @@ from abbe2024.training import (
     trained,
 )
 from paritylab import Curves, plots
-from paritylab.claims import Findings, Lab, Rule, Trial, at_least, at_most, claim, holds, size
-from paritylab.claims.intervals import mean
+from paritylab.aliases import Floats
+from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, claim, size
+from paritylab.claims.intervals import bootstrap, mean
+from paritylab.claims.rules import Bounds
 
 OTHERS = ("uniform-perturbed:0.1", "uniform-perturbed:1", "sparse-rademacher:0.5",
           "sparse-rademacher:0.3333333333333333", "sparse-rademacher:0.2", "discrete:-2,-1,1,2")
@@ -42,6 +42,16 @@ def accuracy_at(curves: Curves, step: int) -> np.ndarray:
     return np.nan_to_num(curves.accuracy[:, np.searchsorted(curves.steps, step, side="right") - 1])
 
 
+PAIRS = ((0.0, 0.2), (0.2, 1.0))
+"""Perturbations between which accuracy should fall: from signs to one that learns, and on to one that does not."""
+
+
+def falls_of(rule: Bounds, accuracy: Mapping[float, Floats]) -> list[Check]:
+    """A check for each of the pairs that were trained."""
+    return [rule(*difference(accuracy[below], accuracy[above]), below=below, above=above)
+            for below, above in PAIRS if below in accuracy and above in accuracy]
+
+
 @claim(
     "abbe2024.fig1-left",
     where="Figure 1 (left); Section 6",
@@ -57,17 +67,14 @@ class Fig1Left(Trial):
 
     d = size(quick=20, full=50)
     widths = size(quick=list(SHALLOW), full=list(DEEP))
-    steps = size(quick=6000, standard=JUDGED, full=200_000)
-    runs = size(quick=5, standard=3, full=7)
-
-    unperturbed = at_least("mean accuracy, sigma = 0", 0.85)
-    gaussian = at_most("mean accuracy, Gaussian", 0.55)
-    strongly = at_most("mean accuracy, sigma = 1", 0.55)
-    ordered = holds("accuracy does not increase with sigma, up to overlapping intervals",
-                    "no interval above that of a smaller sigma")
-    mildly = Rule("lower end of accuracy - 1/2, sigma = 0.1", "> 0", exact=True)
-
     laws = PERTURBED
+    steps = size(quick=6000, full=JUDGED)
+    runs = size(quick=5, full=20)
+    unperturbed = at_least("mean accuracy, sigma = 0", 0.85, part="signs learn")
+    mildly = at_least("mean accuracy, sigma = {sigma:g}", 0.55, part="some learning at sigma = 0.1 and 0.2")
+    strongly = at_most("mean accuracy, {law}", 0.55, part="chance at sigma = 1 and from Gaussian weights")
+    falls = at_least("accuracy at sigma = {below:g} less that at sigma = {above:g}", 0.0,
+                     part="accuracy falls as sigma grows")
 
     def work(self, lab: Lab) -> list[Curves]:
         setups = [trained(each, self.d, self.widths) for each in self.laws]
@@ -78,20 +85,17 @@ class Fig1Left(Trial):
         return min(JUDGED, self.steps)
 
     def judge(self, got: list[Curves]) -> Findings:
-        found = by_law(self.laws, got)
         accuracy = {s: accuracy_at(curves, self.judged_at) for s, curves in zip(SIGMAS, got, strict=True)}
-        rise = max(apart(accuracy[above], accuracy[below]) for below, above in pairwise(SIGMAS))
-        excess, (low, _) = mean(accuracy[0.1] - 0.5)
         checks = [
             self.unperturbed(*mean(accuracy[0.0])),
-            self.gaussian(*mean(accuracy[math.inf])),
-            self.strongly(*mean(accuracy[1.0])),
-            self.ordered(rise <= 0, rise),
-            self.mildly(low, passed=low > 0, certain=excess <= 0),
+            *(self.mildly(*mean(accuracy[s]), sigma=s) for s in (0.1, 0.2)),
+            self.strongly(*mean(accuracy[1.0]), law="sigma = 1"),
+            self.strongly(*mean(accuracy[math.inf]), law="Gaussian"),
+            *falls_of(self.falls, accuracy),
         ]
-        numbers = {f"mean accuracy after {step:,} steps, {name}": mean(accuracy_at(curves, step))[0]
-                   for name, curves in found.items() for step in {self.judged_at, self.steps}}
-        return Findings(checks, rows(found), numbers, f"judged after {self.judged_at:,} steps")
+        found = by_law(self.laws, got)
+        return Findings(checks, rows(found), {f"mean accuracy, {name}": mean(values)[0]
+                                              for name, values in zip(found, accuracy.values(), strict=True)})
 
     def draw(self, got: list[Curves]) -> plots.Figure:
         return accuracy_plot(by_law(self.laws, got), self.judged_at if self.judged_at < self.steps else None)
@@ -133,6 +137,25 @@ class Fig3Left(Trial):
         return accuracy_plot(by_law(self.laws, got))
 
 
+SMALL = (0.1, 0.2)
+"""The perturbations that some learning occurs with at 50 bits."""
+
+
+def learned_share(perturbed: Floats, signs: Floats) -> float:
+    """What a perturbed start learns over what signs learn; undefined where those learn nothing.
+
+    >>> learned_share(np.array([0.55, 0.65]), np.array([0.7]))
+    0.5
+    """
+    learned = float(np.mean(signs)) - 0.5
+    return round((float(np.mean(perturbed)) - 0.5) / learned, 12) if learned > 0 else math.nan
+
+
+def share_lost(first: Floats, first_signs: Floats, last: Floats, last_signs: Floats) -> float:
+    """By how much that share is smaller at the last dimension than at the first."""
+    return learned_share(first, first_signs) - learned_share(last, last_signs)
+
+
 @claim(
     "abbe2024.fig5",
     where="Figure 5; Appendix E.2",
@@ -145,23 +168,25 @@ class Fig3Left(Trial):
 class Fig5(Trial):
     """Perturbations that worked at 50 bits, at 100, 150 and 200 bits."""
 
-    d = size(quick=[12, 20, 30], standard=[50, 100], full=[50, 100, 150, 200])
-    sigma = size(quick=[0.0, 0.1, 0.2, 0.3], full=[0.0, 0.05, 0.1, 0.2])
     widths = size(quick=list(SHALLOW), standard=list(SHALLOW), full=list(DEEP))
     steps = size(quick=5000, standard=JUDGED, full=200_000)
-    runs = size(quick=5, standard=5, full=7)
-
-    above = Rule("sigma = 0 above sigma = {sigma:g} at d = {d}: gap of the intervals", "> 0")
-    chance = at_most("mean accuracy, sigma = 0.2, d = {d}", 0.55)
-    fall = at_least("accuracy at d = {first} less that at d = {last}, sigma = 0.1", 0.2)
+    d = size(quick=[12, 20, 30], standard=[50, 100], full=[50, 100, 150, 200])
+    sigma = size(quick=[0.0, *SMALL], full=[0.0, *SMALL])
+    runs = size(quick=[5, 5, 5], standard=[5, 5], full=[10, 10, 20, 60])
+    learns = at_least("mean accuracy, sigma = 0, d = {d}", 0.5, part="signs learn at every d")
+    lost = at_most("(accuracy - 1/2) at sigma = {sigma:g} over that of signs, d = {d}", 0.5,
+                   part="sigma = {sigma:g} does not learn at d = {d}", only=("standard", "full"))
+    harder = at_least("the same ratio at d = {first} less that at d = {last}, sigma = {sigma:g}", 0.0,
+                      part="learning becomes hard as d grows")
 
     @property
     def cases(self) -> list[tuple[int, float]]:
         return [(d, s) for d in self.d for s in self.sigma]
 
     def work(self, lab: Lab) -> list[Curves]:
-        setups = [trained(law(s), d, self.widths) for d, s in self.cases]
-        return lab.curves_each(setups, self.steps, self.steps // 200, self.runs)
+        asked = [lab.curves_each([trained(law(s), d, self.widths) for s in self.sigma], self.steps, self.steps // 200,
+                                 runs) for d, runs in zip(self.d, self.runs, strict=True)]
+        return [curves for each in asked for curves in each]
 
     def accuracy(self, got: list[Curves]) -> dict[tuple[int, float], np.ndarray]:
         return {case: final(curves) for case, curves in zip(self.cases, got, strict=True)}
@@ -169,17 +194,21 @@ class Fig5(Trial):
     def judge(self, got: list[Curves]) -> Findings:
         accuracy = self.accuracy(got)
         first, last = self.d[0], self.d[-1]
-        signs = accuracy[last, 0.0]
-        checks = []
-        for s in [s for s in self.sigma if s >= 0.1]:
-            gap = apart(signs, accuracy[last, s])
-            certain = float(np.mean(signs)) <= float(np.mean(accuracy[last, s]))
-            checks.append(self.above(gap, passed=gap > 0, certain=certain, sigma=s, d=last))
-        checks += [self.chance(*mean(accuracy[last, 0.2]), d=last),
-                   self.fall(*difference(accuracy[first, 0.1], accuracy[last, 0.1]), first=first, last=last)]
+        checks = [self.learns(*mean(accuracy[d, 0.0]), d=d) for d in self.d]
+        shares: dict[str, float | None] = {}
+        for place, s in enumerate(SMALL):
+            for d in self.d:
+                pair = accuracy[d, s], accuracy[d, 0.0]
+                shares[f"(accuracy - 1/2) over that of signs, sigma = {s:g}, d = {d}"] = learned_share(*pair)
+                if d > 50:
+                    interval = bootstrap(learned_share, *pair, rng=self.rng(5, place, d))
+                    checks.append(self.lost(learned_share(*pair), interval, sigma=s, d=d))
+            ends = accuracy[first, s], accuracy[first, 0.0], accuracy[last, s], accuracy[last, 0.0]
+            interval = bootstrap(share_lost, *ends, rng=self.rng(6, place))
+            checks.append(self.harder(share_lost(*ends), interval, sigma=s, first=first, last=last))
         data = [row for (d, s), curves in zip(self.cases, got, strict=True) for row in rows({law(s): curves}, d=d)]
-        numbers = {f"mean accuracy, d = {d}, sigma = {s:g}": mean(values)[0] for (d, s), values in accuracy.items()}
-        return Findings(checks, data, numbers)
+        return Findings(checks, data, shares | {f"mean accuracy, d = {d}, sigma = {s:g}": mean(values)[0]
+                                                for (d, s), values in accuracy.items()})
 
     def draw(self, got: list[Curves]) -> plots.Figure:
         return by_dimension(self.d, self.sigma, self.accuracy(got))

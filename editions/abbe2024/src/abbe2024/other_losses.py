@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
@@ -17,14 +17,54 @@ from abbe2024.online import DISCRETE, FIFTH, UNIFORM
 from abbe2024.theory.high_degree import LEAP_TERMS, leap_target
 from abbe2024.training import DEEP, SHALLOW, final, named, rows, trained
 from paritylab import MLP, SGD, Curves, Learner, Polynomial, Protocol, Setup, plots
-from paritylab.claims import Findings, Lab, Rule, Trial, at_least, at_most, claim, computation, significant, size
-from paritylab.claims.intervals import mean
+from paritylab.aliases import Floats
+from paritylab.claims import (
+    Findings,
+    Lab,
+    Trial,
+    at_least,
+    at_most,
+    claim,
+    computation,
+    significant,
+    size,
+)
+from paritylab.claims.intervals import bootstrap, mean
+from paritylab.measures.fourier import cube
 from paritylab.setups.inits import init
 from paritylab.setups.losses import loss
 
 LOSSES = {"l1": "L1", "square": "L2"}
 VARIANCE = sum(c**2 for c, _ in LEAP_TERMS)
 """Of the target of equation (198): the error of the best constant."""
+STARTS = {"rademacher": "signs", "gaussian": "Gaussian weights", "torch": "PyTorch's default"}
+
+
+def median_ratio(above: np.ndarray, below: np.ndarray) -> float:
+    """Of two medians; undefined where most runs of the second do not end."""
+    first, second = float(np.median(above)), float(np.median(below))
+    return first / second if math.isfinite(second) else math.nan
+
+
+@plots.styled
+def errors_plot(found: Mapping[tuple[str, str], Curves]) -> plots.Figure:
+    """Median squared test error against steps, a panel for each start, with the range of all runs."""
+    starts = list(dict.fromkeys(law for law, _ in found))
+    figure = plots.blank(2.3)
+    panels = figure.subplots(1, len(starts), sharey=True, squeeze=False)[0]
+    for axes, law in zip(panels, starts, strict=True):
+        for name, colour, line in zip(LOSSES, plots.COLOURS, plots.LINES, strict=False):
+            curves = found[law, name]
+            axes.plot(curves.steps, np.median(curves.loss, axis=0), color=colour, linestyle=line,
+                      label=f"trained by {LOSSES[name]}" if law == starts[0] else None)
+            axes.fill_between(curves.steps, curves.loss.min(axis=0), curves.loss.max(axis=0), color=colour, alpha=0.2,
+                              linewidth=0)
+        axes.axhline(VARIANCE / 2, color=plots.GREY, linewidth=0.8, linestyle="dotted")
+        axes.set(title=STARTS[law].split()[0].removesuffix("'s"), xlabel="steps", yscale="log")
+        axes.locator_params(axis="x", nbins=2)
+    panels[0].set_ylabel("squared test error")
+    plots.legend_above(figure, panels[0])
+    return figure
 
 
 @claim(
@@ -42,34 +82,47 @@ class Fig8Left(Trial):
 
     d = size(quick=15, full=50)
     widths = size(quick=[128, 128], full=list(DEEP))
-    steps = size(quick=20_000, standard=30_000, full=100_000)
     lr = size(quick=0.02, full=0.01)
-    runs = size(quick=4, standard=4, full=7)
-
-    ratio = at_least("median steps to half the initial squared error, L2 over L1", 2)
-    faster = significant("Mann-Whitney p of L1 being faster", 0.01)
+    starts = size(list(STARTS))
+    steps = size(quick=20_000, full=60_000)
+    runs = size(quick=4, full=20)
+    ratio = at_least("median steps to half of the target's variance, L2 over L1, from {start}", 1.0, part="{start}")
+    faster = significant("Mann-Whitney p of L1 being faster, from {start}", 0.01, part="{start}")
 
     def setup(self, name: str) -> Setup:
         learner = Learner(MLP(tuple(self.widths)), "gaussian", name, SGD(self.lr), batch=64)
         return Setup(Polynomial(n=self.d, terms=LEAP_TERMS), learner, Protocol(eval_size=10_000))
 
     def work(self, lab: Lab) -> list[Curves]:
-        return lab.curves_each([self.setup(name) for name in LOSSES], self.steps, 500, self.runs, loss="square")
+        return lab.curves_each([self.start(*case) for case in self.cases], self.steps, 100, self.runs, loss="square")
 
     def judge(self, got: list[Curves]) -> Findings:
-        found = dict(zip(LOSSES, got, strict=True))
-        times = {name: half_times(curves) for name, curves in found.items()}
-        medians = {name: float(np.median(values)) for name, values in times.items()}
-        ratio = medians["square"] / medians["l1"] if math.isfinite(medians["l1"]) else math.nan
-        faster = stats.mannwhitneyu(times["l1"], times["square"], alternative="less").pvalue
-        numbers = {f"median steps to half the initial error, {LOSSES[name]}": value for name, value in medians.items()}
-        numbers |= {f"median steps to half of the target's variance, {LOSSES[name]}":
-                    float(np.median(half_times(curves, VARIANCE))) for name, curves in found.items()}
-        note = "a network that always says 0 has an error of 0.28, so half the initial error may not need learning"
-        return Findings([self.ratio(ratio), self.faster(float(faster))], rows(found), numbers, note)
+        found = dict(zip(self.cases, got, strict=True))
+        times = {case: half_times(curves, VARIANCE) for case, curves in found.items()}
+        checks, numbers = [], {}
+        for place, law in enumerate(self.starts):
+            l1, l2 = (times[law, name] for name in LOSSES)
+            test: Any = stats.mannwhitneyu(l1, l2, alternative="less")
+            checks += [self.ratio(median_ratio(l2, l1), bootstrap(median_ratio, l2, l1, rng=self.rng(8, place)),
+                                  start=STARTS[law]),
+                       self.faster(float(test.pvalue), start=STARTS[law])]
+            numbers |= {f"median steps, {STARTS[law]}, {LOSSES[name]}": float(np.median(times[law, name]))
+                        for name in LOSSES}
+            numbers |= {f"median steps to an error of 0.01, {STARTS[law]}, {LOSSES[name]}":
+                        float(np.median(half_times(found[law, name], 0.02))) for name in LOSSES}
+        return Findings(checks, [row for (law, name), curves in found.items()
+                                 for row in rows({law: curves}, trained_by=name)], numbers)
 
     def draw(self, got: list[Curves]) -> plots.Figure:
-        return error_plot(dict(zip(LOSSES, got, strict=True)))
+        return errors_plot(dict(zip(self.cases, got, strict=True)))
+
+    def start(self, law: str, name: str) -> Setup:
+        learner = Learner(MLP(tuple(self.widths)), law, name, SGD(self.lr), batch=64)
+        return Setup(Polynomial(n=self.d, terms=LEAP_TERMS), learner, Protocol(eval_size=10_000))
+
+    @property
+    def cases(self) -> list[tuple[str, str]]:
+        return [(law, name) for law in self.starts for name in LOSSES]
 
 
 def half_times(curves: Curves, whole: float | None = None) -> np.ndarray:
@@ -78,18 +131,61 @@ def half_times(curves: Curves, whole: float | None = None) -> np.ndarray:
     return np.where(below.any(axis=1), curves.steps[below.argmax(axis=1)], np.inf)
 
 
-@plots.styled
-def error_plot(found: Mapping[str, Curves]) -> plots.Figure:
-    """Squared test error against steps: every run thin, the median thick."""
-    figure = plots.blank(2.4)
-    axes = figure.add_subplot(xlabel="steps", ylabel="squared test error", yscale="log")
-    for (name, curves), colour in zip(found.items(), plots.COLOURS, strict=False):
-        axes.plot(curves.steps, curves.loss.T, color=colour, linewidth=0.5, alpha=0.5)
-        axes.plot(curves.steps, np.median(curves.loss, axis=0), color=colour, label=f"trained by {LOSSES[name]}")
-    axes.axhline(VARIANCE, color=plots.GREY, linewidth=0.8, linestyle="dotted", label="always 0")
-    axes.locator_params(axis="x", nbins=5)
-    axes.legend()
-    return figure
+# --- the alignment ------------------------------------------------------------------------------------------------
+
+PATTERNS = cube(4)
+"""The 16 values of the four inputs that the target depends on."""
+VALUES = np.asarray(leap_target(PATTERNS))
+LABELS = {"the target's law": VALUES, "0": np.zeros(1), "signs": np.array([-1.0, 1.0])}
+"""Random labels, by law: those of the target; what the released code takes; those of Definition 2."""
+FAIR, RELEASED, PRINTED = LABELS
+CASES: dict[str, tuple[str, Sequence[float] | None, str]] = {
+    "square": ("square", None, FAIR),
+    **{f"l1, {labels}": ("l1", None, labels) for labels in LABELS},
+    "l1, target 0": ("l1", [0.0] * len(VALUES), PRINTED),
+}
+"""Loss, target (f unless told) and random labels of each alignment."""
+
+
+@computation
+def label_alignments(seed: int, d: int, widths: list[int], inputs: int, draws: int) -> dict[str, list[float]]:
+    """Unbiased estimates of |E grad L(f, target) - E grad L(f, r)|^2, one for each draw of the start weights.
+
+    Each is the product of the differences on two independent halves of the inputs; every half goes through all
+    patterns of the first four inputs for each draw of the others.
+    """
+    network, start = MLP(tuple(widths)), init("gaussian")
+    block = 250
+    pattern = jnp.asarray(np.repeat(PATTERNS, block, axis=0), jnp.float32)
+
+    @functools.partial(jax.jit, static_argnums=2)
+    def gap(params: Any, key: Any, name: str) -> Any:
+        function, target, labels = CASES[name]
+        others = jnp.tile(jax.random.rademacher(key, (block, d - 4), jnp.float32), (len(PATTERNS), 1))
+        x, each = jnp.hstack([pattern, others]), loss(function)
+        y = jnp.asarray(np.repeat(VALUES if target is None else target, block), jnp.float32)
+
+        def excess(p: Any) -> Any:
+            f = network.apply(p, x)
+            return jnp.mean(each(f, y) - sum(each(f, float(r)) for r in LABELS[labels]) / len(LABELS[labels]))
+
+        return jax.grad(excess)(params)
+
+    def half(params: Any, key: Any, name: str) -> Any:
+        keys = jax.random.split(key, max(1, inputs // (2 * len(pattern))))
+        total = gap(params, keys[0], name)
+        for each in keys[1:]:
+            total = jax.tree.map(jnp.add, total, gap(params, each, name))
+        return jax.tree.map(lambda leaf: leaf / len(keys), total)
+
+    found: dict[str, list[float]] = {name: [] for name in CASES}
+    for key in jax.random.split(jax.random.key(seed), draws):
+        start_key, *halves = jax.random.split(key, 3)
+        params = network.init(start_key, d, start)
+        for name in CASES:
+            one, two = (jax.tree.leaves(half(params, each, name)) for each in halves)
+            found[name].append(sum(float(jnp.vdot(a, b)) for a, b in zip(one, two, strict=True)))
+    return found
 
 
 @claim(
@@ -106,69 +202,30 @@ class Fig8Right(Trial):
 
     d = size(quick=[8, 12], full=[10, 20, 30, 40, 50])
     widths = size(quick=[64, 64], full=list(DEEP))
-    inputs = size(quick=10_000, standard=40_000, full=200_000)
-    draws = size(quick=10, full=20)
-
-    larger = Rule("alignment of L1 over L2, d = {d}", "> 1, interval excluding 1")
+    inputs = size(8000)
+    draws = size(quick=10, standard=10, full=20)
+    larger = at_least("alignment of L1 over L2, labels of {labels}, d = {d}", 1.0, part="random labels: {labels}")
 
     def work(self, lab: Lab) -> list[dict[str, np.ndarray]]:
         shared = {"widths": self.widths, "inputs": self.inputs, "draws": self.draws}
-        return lab.compute_each(leap_alignments, [{"d": d, **shared} for d in self.d])
+        return lab.compute_each(label_alignments, [{"d": d, **shared} for d in self.d])
 
     def judge(self, got: list[dict[str, np.ndarray]]) -> Findings:
         checks, data, numbers = [], [], {}
         for d, values in zip(self.d, got, strict=True):
-            l1, l2 = values["l1"], values["square"]
-            ratio, interval = ratio_of_means(l1, l2, self.rng(d))
-            checks.append(self.larger(ratio, passed=ratio > 1 and interval[0] > 1, interval=interval,
-                                      certain=interval[1] < 1, d=d))
-            numbers |= {f"alignment of L1, d = {d}": float(l1.mean()), f"alignment of L2, d = {d}": float(l2.mean())}
+            for place, labels in enumerate((FAIR, RELEASED)):
+                ratio, interval = ratio_of_means(values[f"l1, {labels}"], values["square"], self.rng(d, place))
+                checks.append(self.larger(ratio, interval, labels=labels, d=d))
+            numbers |= {f"alignment, {name}, d = {d}": float(values[name].mean()) for name in CASES}
             data += [{"d": d, "loss": name, "draw": i, "alignment": float(value)}
-                     for name in LOSSES for i, value in enumerate(values[name])]
-        note = ("Both alignments are squares: where an unbiased estimate of the smaller one is not positive, the ratio"
-                " has no upper bound.")
+                     for name in CASES for i, value in enumerate(values[name])]
+        note = ("L2 alignments are the same for all labels of mean 0; 'target 0' is the L1 alignment of a target that"
+                " is 0, with labels of +-1")
         return Findings(checks, data, numbers, note)
 
     def draw(self, got: list[dict[str, np.ndarray]]) -> plots.Figure:
-        return alignment_plot(dict(zip(self.d, got, strict=True)))
-
-
-@computation
-def leap_alignments(seed: int, d: int, widths: list[int], inputs: int, draws: int) -> dict[str, list[float]]:
-    """Unbiased estimates of |E grad L(f, target) - E grad L(f, r)|^2, one for each draw of the start weights.
-
-    Each is the product of the differences on two independent halves of the inputs. Random labels are fair signs, so
-    their mean gradient is the average over both labels.
-    """
-    network, start = MLP(tuple(widths)), init("gaussian")
-    block = 5000
-
-    @functools.partial(jax.jit, static_argnums=2)
-    def gap(params: Any, key: Any, name: str) -> Any:
-        x = jax.random.rademacher(key, (block, d), jnp.float32)
-
-        def excess(p: Any) -> Any:
-            f, each = network.apply(p, x), loss(name)
-            random = (each(f, jnp.ones(block)) + each(f, -jnp.ones(block))) / 2
-            return jnp.mean(each(f, leap_target(x)) - random)
-
-        return jax.grad(excess)(params)
-
-    def half(params: Any, key: Any, name: str) -> Any:
-        keys = jax.random.split(key, max(1, inputs // (2 * block)))
-        total = gap(params, keys[0], name)
-        for each in keys[1:]:
-            total = jax.tree.map(jnp.add, total, gap(params, each, name))
-        return jax.tree.map(lambda leaf: leaf / len(keys), total)
-
-    found: dict[str, list[float]] = {name: [] for name in LOSSES}
-    for key in jax.random.split(jax.random.key(seed), draws):
-        start_key, *halves = jax.random.split(key, 3)
-        params = network.init(start_key, d, start)
-        for name in LOSSES:
-            one, two = (jax.tree.leaves(half(params, each, name)) for each in halves)
-            found[name].append(sum(float(jnp.vdot(a, b)) for a, b in zip(one, two, strict=True)))
-    return found
+        return alignment_plot({d: {"l1": values[f"l1, {FAIR}"], "square": values["square"]}
+                               for d, values in zip(self.d, got, strict=True)})
 
 
 def ratio_of_means(above: np.ndarray, below: np.ndarray, rng: np.random.Generator) -> tuple[float, tuple[float, float]]:
@@ -201,6 +258,25 @@ def alignment_plot(values: Mapping[int, Mapping[str, np.ndarray]]) -> plots.Figu
     return figure
 
 
+LATTICE = "discrete:-3,-1,1,3"
+
+
+def times_to(curves: Curves, accuracy: float = 0.9) -> Floats:
+    """The first recorded step of each run with this accuracy; infinite if there is none."""
+    first = curves.first(accuracy)
+    return np.where(first < 0, np.inf, first)
+
+
+def ratio_of_times(slow: Floats, fast: Floats) -> float:
+    """Of medians; undefined where most of the fast runs do not end.
+
+    >>> ratio_of_times(np.array([4.0, np.inf, np.inf]), np.array([1.0, 2.0, 3.0]))
+    inf
+    """
+    first, second = float(np.median(slow)), float(np.median(fast))
+    return first / second if math.isfinite(second) else math.nan
+
+
 @claim(
     "abbe2024.open-other-losses",
     where="summary note, open question 3 and check 3; Section 7",
@@ -218,12 +294,13 @@ class OpenOtherLosses(Trial):
     losses = size(quick=["hinge", "square"], full=["hinge", "square", "logistic", "l1"])
     laws = size(quick=["rademacher", DISCRETE],
                 full=["rademacher", UNIFORM, FIFTH, DISCRETE, "discrete:-1,0,1", "discrete:-3,-1,1,3"])
-    steps = size(quick=5000, full=30_000)
-    runs = size(5)
-
-    learns = at_least("mean accuracy, Rademacher, {loss}, d = {d}", 0.9)
-    slower = at_least("median steps to 0.9 over Rademacher's, {law}, {loss}, d = {d}", 2)
-    fails = at_most("mean accuracy, {law}, {loss}, d = 40", 0.6, only=("standard", "full"))
+    steps = size(quick=5000, full=60_000)
+    runs = size(quick=5, full=10)
+    learns = at_least("mean accuracy, Rademacher, {loss}, d = {d}", 0.9, part="signs learn by every loss")
+    slower = at_least("median steps to 0.9 over Rademacher's, {law}, {loss}, d = {d}", 2,
+                      part="the other laws are slower at d = 20")
+    fails = at_most("mean accuracy, {law}, {loss}, d = 40", 0.55, part="{group} at d = 40",
+                    only=("standard", "full"))
 
     @property
     def cases(self) -> list[tuple[int, str, str]]:
@@ -235,29 +312,23 @@ class OpenOtherLosses(Trial):
 
     def judge(self, got: list[Curves]) -> Findings:
         found = dict(zip(self.cases, got, strict=True))
-        checks, first = [], math.nan
-        for (d, name, each), curves in found.items():
+        checks = []
+        for place, ((d, name, each), curves) in enumerate(found.items()):
             if each == "rademacher":
-                first = median_time(curves)
                 checks.append(self.learns(*mean(final(curves)), loss=name, d=d))
+            elif each != UNIFORM and d == 20:
+                pair = times_to(curves), times_to(found[d, name, "rademacher"])
+                interval = bootstrap(ratio_of_times, *pair, rng=self.rng(place))
+                checks.append(self.slower(ratio_of_times(*pair), interval, law=named(each), loss=name, d=d))
             elif each != UNIFORM:
-                ratio = math.nan if math.isinf(first) else median_time(curves) / first
-                checks.append(self.slower(ratio, law=named(each), loss=name, d=d))
-                if d == 40:
-                    checks.append(self.fails(*mean(final(curves)), law=named(each), loss=name))
+                group = f"{named(LATTICE)} fails" if each == LATTICE else "the other laws fail"
+                checks.append(self.fails(*mean(final(curves)), law=named(each), loss=name, group=group))
         data = [row for (d, name, each), curves in found.items() for row in rows({each: curves}, d=d, trained_by=name)]
-        numbers = {f"mean accuracy, {named(each)}, {name}, d = {d}": mean(final(curves))[0]
-                   for (d, name, each), curves in found.items()}
-        return Findings(checks, data, numbers)
+        return Findings(checks, data, {f"mean accuracy, {named(each)}, {name}, d = {d}": mean(final(curves))[0]
+                                       for (d, name, each), curves in found.items()})
 
     def draw(self, got: list[Curves]) -> plots.Figure:
         return losses_plot(dict(zip(self.cases, got, strict=True)))
-
-
-def median_time(curves: Curves, accuracy: float = 0.9) -> float:
-    """The median of the first recorded steps with this accuracy; infinite if most runs never reach it."""
-    first = curves.first(accuracy)
-    return float(np.median(np.where(first < 0, np.inf, first)))
 
 
 @plots.styled

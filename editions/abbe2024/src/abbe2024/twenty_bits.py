@@ -9,7 +9,7 @@ import numpy as np
 from abbe2024.training import DEEP, SHALLOW, accuracy_plot, final, law, named, rows, trained
 from paritylab import Curves, alignment
 from paritylab.claims import Findings, Lab, Trial, at_least, at_most, between, claim, size
-from paritylab.claims.intervals import mean
+from paritylab.claims.intervals import mean, share
 
 D = 20
 Case = tuple[tuple[int, ...], int, str]
@@ -31,12 +31,10 @@ class AlmostFull(Trial):
     degree = size(quick=[19], full=[19, 18])
     depths = size(quick=[list(SHALLOW)], full=[list(SHALLOW), list(DEEP)], label="widths")
     steps = size(quick=6000, full=20_000)
-    runs = size(5)
-
-    signs = at_least("mean accuracy, Rademacher, {network}", 0.9)
-    gaussian = at_most("mean accuracy, Gaussian, {network}", 0.55)
-
     laws = ("rademacher", "gaussian")
+    runs = size(quick=5, full=20)
+    signs = at_least("mean accuracy, Rademacher, {network}", 0.9, part="{network}")
+    gaussian = at_most("mean accuracy, Gaussian, {network}", 0.55, part="{network}")
 
     @property
     def cases(self) -> list[Case]:
@@ -49,14 +47,13 @@ class AlmostFull(Trial):
     def judge(self, got: list[Curves]) -> Findings:
         every = dict(zip(self.cases, got, strict=True))
         checks, numbers = [], {}
+        for (widths, degree, init), curves in every.items():
+            rule = self.signs if init == "rademacher" else self.gaussian
+            checks.append(rule(*mean(final(curves)), network=kind(widths, degree)))
         for widths in map(tuple, self.depths):
             times = {}
             for degree in self.degree:
-                signs, gaussian = (every[widths, degree, each] for each in self.laws)
-                name = kind(widths, degree)
-                if degree == 19:
-                    checks += [self.signs(*mean(final(signs)), network=name),
-                               self.gaussian(*mean(final(gaussian)), network=name)]
+                signs, name = every[widths, degree, "rademacher"], kind(widths, degree)
                 reached = signs.first(0.75)
                 times[degree] = float(np.median(np.where(reached < 0, np.inf, reached)))
                 numbers[f"median steps to accuracy 0.75, Rademacher, {name}"] = times[degree]
@@ -109,6 +106,17 @@ class TwentyBits(Trial):
         return accuracy_plot(self.by_rate(got))
 
 
+class Wider(TwentyBits):
+    """The same with 1,024 units, and enough runs for intervals."""
+
+    width = size(1024)
+    runs = size(quick=5, full=40)
+
+    def work(self, lab: Lab) -> list[Curves]:
+        setups = [trained(self.init, D, (self.width,), lr=lr) for lr in self.lr]
+        return lab.curves_each(setups, self.steps, 200, self.runs)
+
+
 @claim(
     "abbe2024.summary-exp1",
     where="summary note, first experiments 1",
@@ -118,18 +126,19 @@ class TwentyBits(Trial):
     accuracy.""",
     published=""""verify perfect accuracy is achieved" (summary note; no width, rate or number of steps)""",
 )
-class SummaryExp1(TwentyBits):
+class SummaryExp1(Wider):
     """Rademacher weights: a two-layer network learns the 20-bit parity."""
 
     init = "rademacher"
-
-    accuracy = at_least("mean accuracy, rate 0.01", 0.995)
-    solved = at_least("share of runs that are right on all 10^4 inputs at some check", 0.9)
+    accuracy = at_least("mean accuracy, rate {lr:g}", 0.995, part="rate {lr:g}")
+    solved = at_least("share of runs that are right on all 10^4 inputs at some check, rate {lr:g}", 0.9,
+                      part="rate {lr:g}")
 
     def judge(self, got: list[Curves]) -> Findings:
-        main = got[0]
-        perfect = int((main.accuracy >= 1).any(axis=1).sum())
-        checks = [self.accuracy(*mean(final(main))), self.solved(perfect / self.runs)]
+        checks = []
+        for lr, curves in zip(self.lr, got, strict=True):
+            perfect = (curves.accuracy >= 1).any(axis=1)
+            checks += [self.accuracy(*mean(final(curves)), lr=lr), self.solved(*share(perfect), lr=lr)]
         return Findings(checks, rows(self.by_rate(got)), self.numbers(got))
 
 
@@ -141,17 +150,15 @@ class SummaryExp1(TwentyBits):
     statement="Replacing the weight law by a Gaussian leaves accuracy at chance.",
     published=""""verify the network fails to learn beyond random guessing" (summary note)""",
 )
-class SummaryExp2(TwentyBits):
+class SummaryExp2(Wider):
     """Gaussian weights: the same network stays at chance."""
 
     init = "gaussian"
-
-    lowest = between("smallest mean accuracy over the last 10 checks of a run", 0.48, 0.52)
-    highest = between("largest mean accuracy over the last 10 checks of a run", 0.48, 0.52)
+    chance = between("mean accuracy over the last 10 checks, rate {lr:g}", 0.48, 0.52, part="rate {lr:g}")
 
     def judge(self, got: list[Curves]) -> Findings:
-        late = got[0].accuracy[:, -10:].mean(axis=1)
-        checks = [self.lowest(late.min()), self.highest(late.max())]
+        checks = [self.chance(*mean(curves.accuracy[:, -10:].mean(axis=1)), lr=lr)
+                  for lr, curves in zip(self.lr, got, strict=True)]
         return Findings(checks, rows(self.by_rate(got)), self.numbers(got))
 
 
@@ -163,12 +170,12 @@ class SummaryExp2(TwentyBits):
     statement="A small Gaussian perturbation still allows learning at this dimension.",
     published=""""test whether learning succeeds or fails" (summary note)""",
 )
-class SummaryExp3(TwentyBits):
+class SummaryExp3(Wider):
     """A small Gaussian perturbation still allows learning at 20 bits."""
 
     init = law(0.1)
-
-    accuracy = at_least("mean accuracy, sigma = 0.1, rate 0.01", 0.9)
+    accuracy = at_least("mean accuracy, sigma = 0.1, rate {lr:g}", 0.9, part="rate {lr:g}")
 
     def judge(self, got: list[Curves]) -> Findings:
-        return Findings([self.accuracy(*mean(final(got[0])))], rows(self.by_rate(got)), self.numbers(got))
+        checks = [self.accuracy(*mean(final(curves)), lr=lr) for lr, curves in zip(self.lr, got, strict=True)]
+        return Findings(checks, rows(self.by_rate(got)), self.numbers(got))

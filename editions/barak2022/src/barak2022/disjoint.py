@@ -15,7 +15,18 @@ from barak2022.common import median
 from barak2022.theory import adaptive_sgd, flow
 from paritylab import SGD, DisjointPolyNet, Learner, Parity, Protocol, Setup
 from paritylab.aliases import Arrays, Floats
-from paritylab.claims import Check, Findings, Lab, Trial, at_least, claim, computation, rng, significant, size
+from paritylab.claims import (
+    Check,
+    Findings,
+    Lab,
+    Trial,
+    at_least,
+    claim,
+    computation,
+    rng,
+    significant,
+    size,
+)
 from paritylab.claims.intervals import bootstrap
 from paritylab.claims.rules import Bounds
 from paritylab.engines.curves import Curves
@@ -23,7 +34,6 @@ from paritylab.setups.inits import custom
 from paritylab.statistics import solved_fraction
 
 LEVELS = (0.49, 0.48, 0.46, 0.43, 0.4, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1, 0.05, 0.02, 1e-2, 1e-3)
-
 
 
 @claim(
@@ -159,16 +169,16 @@ class Thm8AdaptiveSgd(Trial):
 
     pairs = size(quick=[[2, 2], [3, 2], [5, 2], [2, 3]], full=[[2, 2], [3, 2], [5, 2], [2, 3], [3, 3]], label="n', k")
     batch = size(quick=[1], full=[1, 8])
-
     small_error = at_least("share of starts with prod v > 0 at error <= 0.05, n' = {block}, k = {k}, B = {batch}", 0.9)
     bounded = at_least("share of these with irrelevant weights <= 3/2, n' = {block}, k = {k}, B = {batch}", 0.9)
+    starts = size(quick=50, full=100)
 
     @property
     def cells(self) -> list[dict[str, int]]:
         return [{"block": block, "k": k, "batch": batch} for batch in self.batch for block, k in self.pairs]
 
     def work(self, lab: Lab) -> list[Arrays]:
-        return lab.compute_each(trained, [cell | {"seeds": 50} for cell in self.cells])
+        return lab.compute_each(trained, [cell | {"seeds": self.starts} for cell in self.cells])
 
     def found(self, got: list[Arrays]) -> Iterator[Adaptive]:
         for cell, arrays in zip(self.cells, got, strict=True):

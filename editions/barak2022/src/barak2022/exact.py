@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from barak2022.disjoint_flow import slope
 from barak2022.fourier import signs
 from paritylab import plots
 from paritylab.aliases import Floats
-from paritylab.claims import Findings, Lab, Trial, at_least, at_most, claim, size
+from paritylab.claims import Findings, Lab, Trial, at_least, at_most, between, claim, size
 from paritylab.claims.intervals import share
-from paritylab.measures.fourier import cube, fourier_coefficients, majority_coefficient
+from paritylab.measures.fourier import cube, majority_coefficient
 from paritylab.measures.gap import largest_gap
 from paritylab.plots import Series
-from paritylab.theory.majority import coefficient_ratio, level_weight, sign_gradient
+from paritylab.theory.majority import level_weight, sign_gradient
 
 
 class Enumerated(Trial):
@@ -46,26 +47,22 @@ class Lemma1Majority(Enumerated):
 
     small = size([5, 7, 9, 11, 13], label="n enumerated")
     large = size([101, 1001], label="n of the weights")
-
-    closed_form = at_most("closed form - enumeration, largest difference", 1e-14)
-    smallest = at_least("smallest k^(3/2) C(n, k) xi_k^2", 0.5)
-    largest = at_most("largest k^(3/2) C(n, k) xi_k^2", 0.66)
-    consecutive = at_most("|xi_(k+1) / xi_(k-1)| - (k - 1)/(n - k), largest difference", 1e-12)
+    exponents = size(20_001, label="n of the exponent")
+    closed_form = at_most("closed form - enumeration, largest difference", 1e-14, part="coefficients and their ratio")
+    consecutive = at_most("|xi_(k+1) / xi_(k-1)| - (k - 1)/(n - k), largest difference", 1e-12,
+                          part="coefficients and their ratio")
+    printed = between("exponent of C(n, k) xi_k^2 in k, printed -2/3", -2 / 3 - 0.1, -2 / 3 + 0.1,
+                      part="exponent -2/3 as printed")
+    corrected = between("exponent of C(n, k) xi_k^2 in k, corrected -3/2", -1.6, -1.4,
+                        part="exponent -3/2, corrected")
 
     def judge(self, got: None) -> Findings:
-        deviation, ratio = 0.0, 0.0
-        for n in self.small:
-            found = fourier_coefficients(lambda x: np.sign(x.sum(1)), n)
-            sizes = np.bitwise_count(np.arange(2**n))
-            closed = np.array([majority_coefficient(n, k) for k in range(n + 1)])
-            deviation = max(deviation, float(np.abs(found - closed[sizes]).max()))
-        for n in (*self.small, *self.large):
-            xi = [abs(majority_coefficient(n, k)) for k in range(n + 1)]
-            ratio = max(ratio, *(abs(xi[k + 1] / xi[k - 1] - coefficient_ratio(n, k)) for k in range(2, n, 2)))
-        scaled, printed = (scaled_weights(self.weights, power) for power in (1.5, 2 / 3))
-        checks = [self.closed_form(deviation), self.smallest(min(scaled)), self.largest(max(scaled)),
-                  self.consecutive(ratio)]
-        return Findings(checks, self.weights, {"smallest k^(2/3) C(n, k) xi_k^2, as printed": min(printed)})
+        first = Lemma1Majority(self.size, self.seed).judge(got)
+        degrees = range(25, math.isqrt(self.exponents // 2) + 1, 2)
+        exponent = slope([float(k) for k in degrees], [level_weight(self.exponents, k) for k in degrees])
+        closed, *_, ratio = (check.value for check in first.checks)
+        checks = [self.closed_form(closed), self.consecutive(ratio), self.printed(exponent), self.corrected(exponent)]
+        return Findings(checks, first.data, first.numbers)
 
     @functools.cached_property
     def weights(self) -> list[dict[str, Any]]:
@@ -172,8 +169,10 @@ class C6NoiseScaling(Enumerated):
 
     n = size(11)
     draws = size(100)
-
-    deviation = at_most("|noisy - (1 - 2p) clean|, largest over units, k, p and draws", 1e-12)
+    deviation = at_most("|noisy - (1 - 2p) clean|, largest over units, k, p and draws", 1e-12,
+                        part="epsilon = 1 - 2p (Figure 16)")
+    printed = at_most("|noisy gap / gap - (1/2 - p)|, largest over units, k, p and draws", 1e-12,
+                      part="p = 1/2 - epsilon (C.6, as printed)")
 
     @functools.cached_property
     def rows(self) -> list[dict[str, Any]]:
@@ -190,8 +189,10 @@ class C6NoiseScaling(Enumerated):
         return rows
 
     def judge(self, got: None) -> Findings:
+        off = max(abs(row["noisy gap"] / row["gap"] - (0.5 - row["p"])) for row in self.rows if row["gap"])
         numbers = {"median largest coordinate without flips": float(np.median([row["largest"] for row in self.rows]))}
-        return Findings([self.deviation(max(row["deviation"] for row in self.rows))], self.rows, numbers)
+        checks = [self.deviation(max(row["deviation"] for row in self.rows)), self.printed(off)]
+        return Findings(checks, self.rows, numbers)
 
     def draw(self, got: None) -> plots.Figure:
         sums = {(unit, p): np.sum([abs(row["noisy gap"]) for row in self.rows if (row["unit"], row["p"]) == (unit, p)])

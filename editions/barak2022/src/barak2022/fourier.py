@@ -6,15 +6,28 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy import stats
 
+from barak2022.common import median
 from paritylab import SGD, Learner, Neuron, Parity, Setup, plots
 from paritylab.aliases import Arrays, Floats
-from paritylab.claims import Check, Findings, Lab, Rule, Trial, at_least, at_most, claim, computation, rng, size
-from paritylab.claims.intervals import share
+from paritylab.claims import (
+    Check,
+    Findings,
+    Lab,
+    Rule,
+    Trial,
+    at_least,
+    at_most,
+    claim,
+    computation,
+    rng,
+    size,
+)
+from paritylab.claims.intervals import bootstrap, share
 from paritylab.engines.curves import Curves
 from paritylab.measures.fourier import majority_coefficient, population_gradient
 from paritylab.measures.gap import gaps, largest_gap, recover_support, sampled_gradient
@@ -127,12 +140,10 @@ class Fig12Left(RandomGaps):
 
     draws = size(10_000)
     enumerated = size(quick=100, full=10_000, label="draws enumerated")
-
     positive = at_least("P(gap > 0), k = {k}, {law} weights", 0.5)
-    large = at_least("P(gap >= majority gap / 10), k = {k}, {law} weights", 0.2)
     formula = at_most("product formula - enumeration, largest difference", 1e-10)
-
     degrees = (2, 3, 4)
+    large = at_least("P(gap >= majority gap / 2), k = {k}, {law} weights", 0.1)
 
     def work(self, lab: Lab) -> list[Arrays]:
         return lab.compute_each(sinusoid_gaps, [
@@ -140,18 +151,18 @@ class Fig12Left(RandomGaps):
             for k, law in itertools.product(self.degrees, LAWS)])
 
     def judge(self, got: list[Arrays]) -> Findings:
-        checks, rows, numbers = [], [], {}
+        checks, large, rows, numbers = [], [], [], {}
         for k, law, found in self.cells(self.degrees, got):
             gap = found["gap"]
             if k % 2:
                 numbers[f"P(gap > 0), k = {k}, {law} weights, cos"] = share(gap > 0)[0]
             else:
-                checks += [self.positive(*share(gap > 0), k=k, law=law),
-                           self.large(*share(gap >= 0.1 * majority_gap(self.n, k)), k=k, law=law)]
+                checks.append(self.positive(*share(gap > 0), k=k, law=law))
+                large.append(self.large(*share(gap >= 0.5 * majority_gap(self.n, k)), k=k, law=law))
             rows += [{"k": k, "function": "cos" if k % 2 else "sin", "law": law, "draw": i, "gap": float(value)}
                      for i, value in enumerate(gap)]
         checks.append(self.formula(max(float(found["deviation"]) for found in got)))
-        return Findings(checks, rows, numbers)
+        return Findings([*checks, *large], rows, numbers)
 
     def draw(self, got: list[Arrays]) -> plots.Figure:
         return gap_histograms(self.n, list(self.cells(self.degrees, got)))
@@ -191,6 +202,16 @@ def gap_histograms(n: int, cells: Sequence[tuple[int, str, Mapping[str, Floats]]
     return figure
 
 
+@plots.styled
+def beside_majority(got: Curves, found: Floats, majority: float) -> plots.Figure:
+    """The first ten runs, and the gap of majority."""
+    figure = gap_paths(got.steps, found[:10], got.first()[:10])
+    axes = figure.axes[0]
+    axes.axhline(majority, color=plots.COLOURS[3], linestyle="dashed", linewidth=0.9, label="majority")
+    axes.legend(loc="upper right")
+    return figure
+
+
 # --- along the path of SGD --------------------------------------------------------------------------------------
 
 
@@ -208,36 +229,48 @@ class Fig12Right(Trial):
     """The exact gap of a sinusoidal neuron's population gradient, every 20 steps of SGD."""
 
     n = size(15)
-    steps = size(2000)
-    runs = size(10)
+    k = size(4)
+    units = size({"sin(z)": 2 / math.pi, "sin(pi z / 2)": 1.0}, label="activation, z in units of 2/pi")
+    steps = size(quick=4000, full=10_000)
+    runs = size(quick=20, full=100)
+    positive = at_least("share of runs with a gap > 0 at the start", 0.9, part="{unit}")
+    smaller = at_most("median gap at the start / gap of majority", 1, part="{unit}")
+    doubled = at_least("share of runs with a gap twice that at the start by t_c", 0.9, part="{unit}")
 
-    positive = at_least("share of runs with a gap > 0 at the start", 0.8)
-    doubled = at_least("share of runs with a gap twice that at the start by t_c", 0.8)
+    def work(self, lab: Lab) -> Any:
+        setups = [Setup(Parity(self.n, self.k), Learner(Neuron(self.spec(unit)), optimiser=SGD(0.03)))
+                  for unit in self.units]
+        return lab.curves_each(setups, self.steps, 50, self.runs, weights=True)
 
-    def work(self, lab: Lab) -> Curves:
-        setup = Setup(Parity(self.n, 3), Learner(Neuron("sinusoid:3"), optimiser=SGD(0.01)))
-        return lab.curves(setup, self.steps, 20, self.runs, weights=True)
+    def judge(self, got: Any) -> Findings:
+        checks, numbers, data = [], {}, []
+        for place, (unit, curves) in enumerate(zip(self.units, cast("list[Curves]", got), strict=True)):
+            found, solved = self.gaps(unit, curves), curves.first()
+            until = np.where(solved < 0, self.steps, solved)
+            largest = np.array([gap[curves.steps <= end].max() for gap, end in zip(found, until, strict=True)])
+            relative = found[:, 0] / majority_gap(self.n, self.k)
+            checks += [self.positive(*share(found[:, 0] > 0), unit=unit),
+                       self.smaller(median(relative), bootstrap(median, relative, rng=self.rng(place)), unit=unit),
+                       self.doubled(*share(largest >= 2 * found[:, 0]), unit=unit)]
+            numbers |= {f"median gap at the start, {unit}": median(found[:, 0]),
+                        f"median largest gap by t_c, {unit}": median(largest),
+                        f"runs solved, {unit}": float(np.sum(solved >= 0))}
+            data += [{"unit": unit, "run": run, "step": int(step), "gap": float(gap),
+                      "t_c": int(end) if end >= 0 else None}
+                     for run, end in enumerate(solved) for step, gap in zip(curves.steps, found[run], strict=True)]
+        return Findings(checks, data, numbers)
 
-    def judge(self, got: Curves) -> Findings:
-        found, solved = path_gaps(got), got.first()
-        until = np.where(solved < 0, self.steps, solved)
-        largest = np.array([gap[got.steps <= end].max() for gap, end in zip(found, until, strict=True)])
-        checks = [self.positive(*share(found[:, 0] > 0)), self.doubled(*share(largest >= 2 * found[:, 0]))]
-        numbers = {"median gap at the start": float(np.median(found[:, 0])),
-                   "median largest gap by t_c": float(np.median(largest)), "runs solved": float(np.sum(solved >= 0))}
-        rows = [{"run": run, "step": int(step), "gap": float(gap), "t_c": int(end) if end >= 0 else None}
-                for run, end in enumerate(solved) for step, gap in zip(got.steps, found[run], strict=True)]
-        note = "k = 3 is odd, so the paper's reference, the gap of majority, is 0 here"
-        return Findings(checks, rows, numbers, note)
+    def draw(self, got: Any) -> plots.Figure:
+        return beside_majority(got[0], self.gaps(next(iter(self.units)), got[0]), majority_gap(self.n, self.k))
 
-    def draw(self, got: Curves) -> plots.Figure:
-        return gap_paths(got.steps, path_gaps(got), got.first())
+    def spec(self, unit: str) -> str:
+        """The activation with the shift for k."""
+        return f"sinusoid:{self.k},{self.units[unit]!r}"
 
-
-def path_gaps(traced: Curves) -> Floats:
-    """The gap of each run at each recorded step."""
-    layer = traced.weights[0]
-    return gaps(layer["w"][..., 0], range(3), layer["b"][..., 0], "sinusoid:3")
+    def gaps(self, unit: str, got: Curves) -> Floats:
+        """The gap of each run at each recorded step."""
+        layer = got.weights[0]
+        return gaps(layer["w"][..., 0], range(self.k), layer["b"][..., 0], self.spec(unit))
 
 
 @plots.styled
@@ -273,16 +306,14 @@ PARTS = (200, 100, 50, 20, 10, 1)
 class Prop5(Trial):
     """The inputs whose gradient is above 3/4 of the gap: of the exact gradient, and of estimates from B samples."""
 
-    n = size(31)
-    draws = size(200)
     sampled = size(quick=[2], full=[2, 4], label="k of the estimates")
-
     ratio = at_most("|xi_(k+1) / xi_(k-1)|, k = {k}", 0.5, exact=True)
     exactly = at_least("S recovered from the exact gradient, k = {k}", 1.0, exact=True)
     enough = at_least("S recovered from B = {samples}, k = {k}", 0.99)
     too_few = Rule("S recovered from B/200 = {samples}, k = {k}", "< 0.5")
-
     degrees = (2, 4)
+    n = size(21)
+    draws = size(quick=100, full=400)
 
     def needed(self, k: int) -> float:
         """The proposition's B."""
@@ -297,8 +328,7 @@ class Prop5(Trial):
                 for start in range(0, self.draws, chunk)]
 
     def work(self, lab: Lab) -> dict[tuple[int, int], list[Arrays]]:
-        """Estimated gradients for each k and part of B."""
-        return {(k, part): lab.compute_each(estimated_gradients, self.chunks(k, samples))
+        return {(k, part): lab.compute_each(estimated_gradients, self.some(k, part, samples))
                 for k in self.sampled for part, samples in self.samples(k).items()}
 
     def rows(self, got: dict[tuple[int, int], list[Arrays]]) -> list[dict[str, Any]]:
@@ -338,6 +368,11 @@ class Prop5(Trial):
             series[name] = Series([1 / row["B / samples"] for row in shown], *columns)
         laws = {"asked at B": ([0.5, 1], [0.99, 0.99]), "asked at B/200": ([0.005, 0.01], [0.5, 0.5])}
         return plots.scaling_plot(series, "samples / B", "share of draws with S recovered", laws, log="x")
+
+    def some(self, k: int, part: int, samples: int) -> list[dict[str, int]]:
+        """All draws where something is asked, a quarter of them between."""
+        chunks = self.chunks(k, samples)
+        return chunks if part in (PARTS[0], PARTS[-1]) else chunks[: max(1, len(chunks) // 4)]
 
 
 def gap_of_signs(n: int, k: int) -> float:

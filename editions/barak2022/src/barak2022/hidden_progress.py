@@ -22,9 +22,15 @@ from paritylab.claims.rules import Bounds, Significance
 from paritylab.measures.progress import displacement, support_leads, walk_maximum
 
 NEURON = Neuron("sinusoid:3")
-
 Pair = list[Curves]
 """Runs on a parity, and the same on random labels."""
+PARITY = "median rho / median rho on random labels, last check at chance, {setting}"
+
+
+def plateaus(found: Progress) -> Floats:
+    """(Last check at chance) / t_c of the runs that were solved."""
+    solved = np.isfinite(found.t_c)
+    return found.parity.steps[found.last[solved]] / found.t_c[solved]
 
 
 @claim(
@@ -41,28 +47,28 @@ class Fig3(Trial):
     """The largest displacement of a sinusoidal neuron's weights, on a parity and on random labels."""
 
     n = size(quick=30, full=50)
-    batches = size(quick=[32], full=[1, 32])
-    runs = size(quick=10, full=20)
-    steps = size(quick=3000, full=10_000)
-
-    plateau = at_least("median (last check at chance) / t_c, {setting}", 0.5)
-    ratio = at_least("median rho / median rho on random labels, last check at chance, {setting}", 1.5)
-    p_value = significant("Mann-Whitney p-value of the two, {setting}", 1e-3)
-    support = at_least("share of runs whose farthest weights are the support, {setting}", 0.8)
+    cases = size(quick=[[32, 0.01, 3000, 10]], full=[[1, 0.0003, 60_000, 50], [32, 0.01, 10_000, 10]],
+                 label="B, lr, steps, every")
+    runs = size(quick=20, full=100)
+    plateau = at_least("median (last check at chance) / t_c, {setting}", 0.5, part="{setting}")
+    ratio = at_least(PARITY, 1.5, part="{setting}")
+    p_value = significant("Mann-Whitney p-value of the two, {setting}", 1e-3, part="{setting}")
+    support = at_least("share of runs whose farthest weights are the support, {setting}", 0.8, part="{setting}")
 
     def work(self, lab: Lab) -> list[Pair]:
-        return [trained(lab, self.n, NEURON, batch, 0.01, self.runs, self.steps, every=10) for batch in self.batches]
+        return [trained(lab, self.n, NEURON, batch, lr, self.runs, steps, every)
+                for batch, lr, steps, every in self.cases]
 
     def found(self, got: list[Pair]) -> dict[str, Progress]:
-        return {f"B={batch}": progress(*pair) for batch, pair in zip(self.batches, got, strict=True)}
+        return {f"B={batch}": progress(*pair) for (batch, *_), pair in zip(self.cases, got, strict=True)}
 
     def judge(self, got: list[Pair]) -> Findings:
         settings = self.found(got)
         checks: list[Check] = []
-        for name, found in settings.items():
+        for place, (name, found) in enumerate(settings.items()):
             checks += [
-                self.plateau(found.plateau, setting=name),
-                *found.separates(self.ratio, self.p_value, name, self.rng()),
+                self.plateau(found.plateau, bootstrap(median, plateaus(found), rng=self.rng(place)), setting=name),
+                *found.separates(self.ratio, self.p_value, name, self.rng(place, 1)),
                 self.support(*share(found.support), setting=name),
             ]
         return Findings(checks, rows(settings), numbers(settings), note(settings))
@@ -86,17 +92,17 @@ class Fig13(Trial):
 
     n = size(quick=30, full=50)
     width = size(10)
-    neurons = size(quick=[[4, 0.01, 3000, 10], [32, 0.05, 3000, 10]],
-                   full=[[1, 0.005, 10_000, 10], [4, 0.01, 10_000, 10], [32, 0.05, 10_000, 10],
+    neurons = size(quick=[[4, 0.005, 3000, 10], [32, 0.01, 3000, 10]],
+                   full=[[1, 0.0003, 60_000, 100], [4, 0.001, 30_000, 50], [32, 0.01, 10_000, 10],
                          [128, 0.05, 10_000, 10]], label="neuron: B, lr, steps, every")
     networks = size(quick=[[32, 0.5, 3000, 10]],
-                    full=[[1, 0.05, 100_000, 100], [4, 0.1, 100_000, 100], [32, 0.5, 10_000, 10],
-                          [128, 0.5, 10_000, 10]], label="MLP: B, lr, steps, every")
-    runs = size(10)
-
-    ratio = at_least("median rho / median rho on random labels, last check at chance, {setting}", 1.3)
-    p_value = significant("Mann-Whitney p-value of the two, {setting}", 0.01)
-    apart = at_least("share of runs with >= 0.1 t_c between first and last neuron, {setting}", 0.7)
+                    full=[[1, 0.05, 100_000, 200], [4, 0.01, 200_000, 400], [32, 0.5, 10_000, 20],
+                          [128, 0.1, 20_000, 40]], label="MLP: B, lr, steps, every")
+    runs = size(quick=20, full=40)
+    ratio = at_least(PARITY, 1, part="{part}")
+    p_value = significant("Mann-Whitney p-value of the two, {setting}", 1e-3, part="{part}")
+    apart = at_least("share of runs with >= 0.1 t_c between first and last neuron, {setting}", 0.7,
+                     part="neurons at different times")
 
     def work(self, lab: Lab) -> list[Pair]:
         return [trained(lab, self.n, network, batch, lr, self.runs, steps, every)
@@ -111,9 +117,10 @@ class Fig13(Trial):
     def judge(self, got: list[Pair]) -> Findings:
         settings = self.found(got)
         checks: list[Check] = []
-        for name, found in settings.items():
-            checks += found.separates(self.ratio, self.p_value, name, self.rng())
-            if name.startswith("MLP"):
+        for place, (name, found) in enumerate(settings.items()):
+            kind = name.partition(",")[0]
+            checks += found.separates(self.ratio, self.p_value, name, self.rng(place), part=kind)
+            if kind == "MLP":
                 checks.append(self.apart(*share(found.between_neurons >= 0.1 * found.t_c), setting=name))
         return Findings(checks, rows(settings), numbers(settings), note(settings))
 

@@ -12,7 +12,7 @@ import numpy as np
 from barak2022 import figure7
 from barak2022.common import times
 from barak2022.published import Cell
-from barak2022.repeats import DRAWS, p10_of_few, tail
+from barak2022.repeats import p10_of_few, tail
 from paritylab.aliases import Floats
 from paritylab.running.sweeps import Result
 from paritylab.statistics import percentile
@@ -111,5 +111,3 @@ def likelihoods(cells: Sequence[TableCell], rng: np.random.Generator) -> dict[st
     return {reading: np.log([each[reading] for each in chances]) for reading in READINGS}
 
 
-FLOOR = math.log(0.5 / (DRAWS + 1))
-"""The log-likelihood of a percentile that no draw gives."""

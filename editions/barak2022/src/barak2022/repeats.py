@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from barak2022.common import times
 from barak2022.figure7 import Measured
 from paritylab.aliases import Floats, Interval
 from paritylab.claims import Lab
@@ -41,9 +40,6 @@ class Repeat:
     def solved(self) -> tuple[float, Interval]:
         return solved_fraction(self.result.records.status)
 
-    def chance_of_p10(self, printed: float, rng: np.random.Generator) -> float:
-        """How often the 10th percentile of 25 runs is as far out as the printed one, on whichever side it is."""
-        return tail(p10_of_few(times(self.result.records), rng), printed)
 
     def chance_of_percent(self, printed: float) -> float:
         """How often the percentage that 25 runs solve is as far out; a share of 4 % is one run."""

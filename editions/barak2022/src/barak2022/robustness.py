@@ -13,12 +13,15 @@ import numpy as np
 
 from barak2022 import settings
 from barak2022.common import FIXED_8192, times, times_plot
+from barak2022.distributions import quotient
 from paritylab import Learner, Parity, Setup, plots
 from paritylab.aliases import Floats, Interval
 from paritylab.claims import Findings, Lab, Trial, at_least, at_most, claim, size
-from paritylab.claims.intervals import bootstrap, proportion
+from paritylab.claims.intervals import Estimate, largest, proportion, together
 from paritylab.running.sweeps import Result
-from paritylab.statistics import percentile
+from paritylab.statistics.fractions import share_interval
+from paritylab.statistics.percentiles import percentiles
+from paritylab.storage.records import CENSORED, SOLVED
 
 RATES = (0.1, 1.0, 0.01, 0.001)
 """The paper's grid, the rate that works most often first."""
@@ -114,6 +117,50 @@ def rows(found: Mapping[Combination, Best]) -> list[dict[str, Any]]:
 
 
 Chains = dict[str, list[Result]]
+READINGS = {"PyTorch's default": INITS, "Xavier": INITS | {"uniform": "xavier", "Bernoulli": "xavier-sign"}}
+"""The laws of Section 3.1's three initialisations; the Gaussian one is the same by both readings."""
+PER_LOSS = 4455
+"""Combinations of the paper's factorial with one loss."""
+NONE_SEEN = proportion(0, PER_LOSS)[1][1]
+"""None of so many failed in the paper: the share that may fail is at most this (95 %)."""
+
+
+@dataclass(frozen=True)
+class ReadCombination(Combination):
+    """A point of the factorial with its init as one of the readings has it."""
+
+    reading: str = "Xavier"
+
+    def setup(self, lr: float, max_steps: int) -> Setup:
+        setup = super().setup(lr, max_steps)
+        return replace(setup, learner=replace(setup.learner, init=READINGS[self.reading][self.init]))
+
+
+@plots.styled
+def draw_readings(found: Mapping[Combination, Best]) -> plots.Figure:
+    """The share of combinations that fail, for each setting: a panel for each reading, a marker for each loss."""
+    names = list(dict.fromkeys(point.setting for point in found))
+    figure = plots.blank(3.2)
+    panels = figure.subplots(len(READINGS), 1, sharex=True, sharey=True)
+    for axes, reading in zip(panels, READINGS, strict=True):
+        axes.set_title(reading, fontsize=7)
+        for loss, colour, marker, offset in zip(LOSSES, plots.COLOURS, "so^", (-0.2, 0.0, 0.2), strict=False):
+            shares = [failing_share(best for point, best in found.items()
+                                    if (vars(point)["reading"], point.loss, point.setting) == (reading, loss, name))
+                      for name in names]
+            axes.plot(np.arange(len(names)) + offset, shares, marker, color=colour, markersize=3.5, fillstyle="none",
+                      label=loss)
+        axes.set_ylim(-0.03, 1.03)
+    panels[-1].set_xticks(range(len(names)), [f"({name})" for name in names], rotation=90, fontsize=6)
+    figure.supylabel("share of combinations that fail", fontsize=8)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    return figure
+
+
+def failing_share(answers: Iterable[Best]) -> float:
+    """NaN of nothing."""
+    flags = [not best.enough for best in answers]
+    return float(np.mean(flags)) if flags else float("nan")
 
 
 @claim(
@@ -130,17 +177,16 @@ Chains = dict[str, list[Result]]
 class RobustSpace(Trial):
     """Does some learning rate solve a fifth of the runs, whatever else is chosen?"""
 
-    names = size(quick=NARROW, full=ROBUST, label="settings")
-    n = size(quick=[10], full=[10, 20, 30])
     degrees = size(quick=[2, 3], full=[2, 3, 4], label="k")
     batches = size(quick=[4, 32, 256], full=BATCHES)
-    combinations = size(quick=40, standard=1000, full=13_365)
     runs = size(quick=10, full=25)
     max_steps = size(quick=3000, full=100_000)
-
-    share = at_least("share of combinations in which some rate solves 20 % of the runs", 0.95)
-    lower_end = at_least("lower end of its 95 % interval", 0.9)
-    worst = at_least("smallest share", "20 % less two standard errors", only=("full",))
+    names = size(quick=["i", "iv", "vii", "xi", "xv"], standard=NARROW, full=ROBUST, label="settings")
+    n = size(quick=[10], full=[10, 20, 30])
+    hinge = size(quick=20, standard=300, full=PER_LOSS, label="combinations with the hinge loss")
+    combinations = size(quick=10, standard=100, full=600, label="combinations with each other loss")
+    failing = at_most("share of combinations that no rate solves in 20 % of the runs, {reading}, {loss} loss",
+                      NONE_SEEN, part="{reading}, {loss} loss", claimed=0.0)
 
     @property
     def space(self) -> list[Combination]:
@@ -148,34 +194,52 @@ class RobustSpace(Trial):
         return [Combination(*values) for values in itertools.product(*factors)]
 
     def work(self, lab: Lab) -> Chains:
-        space, ladder = self.space, Ladder(self.max_steps)
-        drawn = [space[i] for i in self.rng().choice(len(space), self.combinations, replace=False)]
-        wide = next((point for point in drawn if point.setting not in NARROW), None)
-        if self.size == "standard" and wide and not lab.affords(ladder.chains([wide])[str(wide)][0], self.runs):
-            lab.leave_out("width-1000 networks, and four of five combinations: they take hours on a CPU")
-            drawn = [point for point in drawn if point.setting in NARROW][: self.combinations // 5]
-        chosen = set(drawn)
-        return lab.chains(ladder.chains(point for point in space if point in chosen), self.runs, until=SHARE)
+        ladder = Ladder(self.max_steps)
+        points = (point for each in self.strata.values() for point in each)
+        return lab.chains(ladder.chains(points), self.runs, until=0.2)
 
     def best(self, got: Chains) -> dict[Combination, Best]:
-        return Ladder(self.max_steps).best(self.space, got)
+        return Ladder(self.max_steps).best((point for each in self.strata.values() for point in each), got)
 
     def judge(self, got: Chains) -> Findings:
         found = self.best(got)
-        good = sum(best.enough for best in found.values())
-        share, interval = proportion(good, len(found))
-        checks = [self.share(share, interval), self.lower_end(interval[0], interval)]
-        if self.size == "full":
-            least = SHARE - 2 * math.sqrt(SHARE * (1 - SHARE) / self.runs)
-            checks.append(self.worst(min(best.share for best in found.values()), low=least))
-        numbers = {"combinations that fail": float(len(found) - good), "combinations in all": float(len(self.space))}
-        note = f"{len(found)} combinations drawn at random"
-        if all(point.setting in NARROW for point in found):
-            note += ", width-1000 networks left out"
-        return Findings(checks, rows(found), numbers, note if self.size != "full" else "")
+        checks, numbers = [], {}
+        for (reading, loss), points in self.strata.items():
+            failed = [point for point in points if not found[point].enough]
+            checks.append(self.failing(*proportion(len(failed), len(points)), reading=reading, loss=loss))
+            label = f"{reading}, {loss} loss"
+            numbers |= {f"combinations tried, {label}": float(len(points)),
+                        f"combinations that fail, {label}": float(len(failed)),
+                        f"of these with B >= 8, {label}": float(sum(point.batch >= 8 for point in failed)),
+                        f"of these no run solved at any rate, {label}":
+                            float(sum(found[point].share == 0 for point in failed))}
+        note = "" if self.size == "full" else "combinations drawn at random; without width-1000 networks"
+        return Findings(checks, rows(found), numbers, note)
 
     def draw(self, got: Chains) -> plots.Figure:
-        return draw_shares(self.best(got), "setting")
+        return draw_readings(self.best(got))
+
+    @property
+    def strata(self) -> dict[tuple[str, str], list[ReadCombination]]:
+        """What is tried by each reading with each loss."""
+        found: dict[tuple[str, str], list[ReadCombination]] = {}
+        for place, (reading, loss) in enumerate(itertools.product(READINGS, LOSSES)):
+            choices = itertools.product(self.names, self.n, self.degrees, self.batches, INITS)
+            space = [ReadCombination(*values, loss=loss, reading=reading) for values in choices]
+            asked = min(self.hinge if loss == "hinge" else self.combinations, len(space))
+            drawn = self.rng(place).choice(len(space), asked, replace=False)
+            found[reading, loss] = [space[i] for i in sorted(drawn)]
+        return found
+
+
+def smallest(found: Sequence[tuple[Best, Interval]]) -> tuple[float, Interval]:
+    """The smallest share, with an interval for the smallest chance: all intervals are taken to hold.
+
+    >>> smallest([(Best(0.3), (0.2, 0.4)), (Best(0.25), (0.21, 0.3))])
+    (0.25, (0.2, 0.3))
+    """
+    return (min(best.share for best, _ in found),
+            (min(low for _, (low, _) in found), min(high for _, (_, high) in found)))
 
 
 @claim(
@@ -190,12 +254,15 @@ class RobustSpace(Trial):
 class LessRobust(Trial):
     """The same question for networks of the least width, and the Transformer: yes, if the batch is not small."""
 
-    names = size(quick=["*i", "*ii"], standard=["*i", "*ii"], full=["*i", "*ii", "*iii"], label="settings")
-    batches = size(quick=[1, 32], full=BATCHES)
-    losses = size(quick=["hinge"], full=LOSSES)
-
-    share = at_least("share of (setting, k, loss) in which some rate solves 20 %, B={batch}", 0.9)
-    failing = at_least("combinations with B <= 4 in which no rate does", 1)
+    names = size(["*i", "*ii"], label="settings")
+    degrees = size(quick=[2, 3], full=[2, 3, 4], label="k")
+    batches = size(quick=[1, 32], standard=[1, 4, 16, 64, 1024], full=BATCHES)
+    losses = size(quick=["hinge"], standard=["hinge"], full=LOSSES)
+    runs = size(quick=40, standard=100, full=200)
+    max_steps = size(quick=10_000, full=100_000)
+    enough = at_least("smallest share that some rate solves, ({setting}), {loss} loss, B >= 16, over k and B", 0.2,
+                      part="({setting}), B >= 16")
+    small = at_most("smallest share that some rate solves, B <= 8", 0.2, part="not so for smaller B")
 
     def points(self, name: str) -> tuple[Ladder, list[Combination]]:
         """The combinations of a setting; for the Transformer there is one more rate."""
@@ -203,11 +270,8 @@ class LessRobust(Trial):
         ladder = Ladder(100_000, (*RATES, 3e-4) if name == "*iii" else RATES)
         return ladder, [Combination(name, 30, k, batch, loss=loss) for k, batch, loss in choices]
 
-    def work(self, lab: Lab) -> Chains:
-        asked: dict[str, list[Setup]] = {}
-        for ladder, points in map(self.points, self.names):
-            asked |= ladder.chains(points)
-        return lab.chains(asked, runs=25, until=SHARE)
+    def work(self, lab: Lab) -> Any:
+        return lab.sweep([cell.setup(lr, self.max_steps) for cell in self.cells() for lr in RATES], self.runs)
 
     def best(self, got: Chains) -> dict[Combination, Best]:
         found: dict[Combination, Best] = {}
@@ -215,19 +279,37 @@ class LessRobust(Trial):
             found |= ladder.best(points, got)
         return found
 
-    def judge(self, got: Chains) -> Findings:
-        found = self.best(got)
+    def judge(self, got: Any) -> Findings:
+        found = self.largest(got)
         checks = []
-        for batch in (batch for batch in self.batches if batch >= 16):
-            answers = [best.enough for point, best in found.items() if point.batch == batch]
-            checks.append(self.share(*proportion(sum(answers), len(answers)), batch=batch))
-        checks.append(self.failing(sum(not best.enough for point, best in found.items() if point.batch <= 4)))
-        pooled = np.mean([best.enough for point, best in found.items() if point.batch >= 16])
-        note = "" if "*iii" in self.names else "without the Transformer, which needs a GPU"
-        return Findings(checks, rows(found), {"the share over all B >= 16": float(pooled)}, note)
+        for name, loss in itertools.product(self.names, self.losses):
+            chosen = [each for cell, each in found.items() if (cell.setting, cell.loss) == (name, loss)
+                      and cell.batch >= 16]
+            checks.append(self.enough(*smallest(chosen), setting=name, loss=loss))
+        checks.append(self.small(*smallest([each for cell, each in found.items() if cell.batch <= 8])))
+        data = [{**vars(cell), **vars(best), "low": ends[0], "high": ends[1]} for cell, (best, ends) in found.items()]
+        below = sum(best.share < 0.2 for cell, (best, _) in found.items() if cell.batch >= 16)
+        return Findings(checks, data, {"cells with B >= 16 below a fifth": float(below)}, "without the Transformer")
 
-    def draw(self, got: Chains) -> plots.Figure:
-        return draw_shares(self.best(got), "batch")
+    def draw(self, got: Any) -> plots.Figure:
+        return draw_shares({cell: best for cell, (best, _) in self.largest(got).items()}, "batch")
+
+    def cells(self) -> list[Combination]:
+        choices = itertools.product(self.names, self.degrees, self.batches, self.losses)
+        return [Combination(name, 30, k, batch, loss=loss) for name, k, batch, loss in choices]
+
+    def largest(self, got: list[Result]) -> dict[Combination, tuple[Best, Interval]]:
+        """The largest share over rates in every cell; its intervals hold in all cells at once."""
+        level = 1 - 0.05 / len(got)
+        found: dict[Combination, tuple[Best, Interval]] = {}
+        for place, cell in enumerate(self.cells()):
+            counts = [int(np.sum(result.records.status == SOLVED))
+                      for result in got[place * len(RATES) : (place + 1) * len(RATES)]]
+            most = int(np.argmax(counts))
+            ends = [share_interval(count, self.runs, level) for count in counts]
+            best = Best(counts[most] / self.runs, RATES[most], self.max_steps)
+            found[cell] = best, (max(low for low, _ in ends), max(high for _, high in ends))
+        return found
 
 
 @plots.styled
@@ -267,10 +349,9 @@ class LossInterchangeable(Trial):
 
     n = size(quick=20, full=30)
     names = size(quick=["i", "xv"], full=["i", "iv", "xv"], label="settings")
-    runs = size(25)
     max_steps = size(quick=3000, full=100_000)
-
     spread = at_most("largest / smallest p10 over losses, ({setting})", 4)
+    runs = size(quick=50, full=400)
 
     def points(self) -> list[tuple[str, str, float]]:
         """Settings, losses and rates."""
@@ -295,16 +376,16 @@ class LossInterchangeable(Trial):
                 for (name, loss, lr), result in zip(self.points(), got, strict=True)]
         return Findings(checks, data)
 
-    def apart(self, samples: list[Floats]) -> tuple[float, Interval]:
-        """The largest over the smallest 10th percentile, with its interval."""
-        return spread_of_p10(*samples), bootstrap(spread_of_p10, *samples, rng=self.rng())
+    def apart(self, samples: list[Floats]) -> Estimate:
+        level = together(len(samples))
+        p10 = [percentiles(each, np.where(np.isfinite(each), SOLVED, CENSORED), [10], level=level)[0]
+               for each in samples]
+        if not all(math.isfinite(value) for value, _ in p10):
+            return math.nan, (-math.inf, math.inf)
+        return largest([quotient(one, other) for one, other in itertools.permutations(p10, 2)])
 
     def draw(self, got: list[Result]) -> plots.Figure:
         return times_plot({f"({name}) {loss}": result.records
                            for name, best in self.fastest(got).items() for loss, result in best.items()})
 
 
-def spread_of_p10(*samples: Floats) -> float:
-    """The largest over the smallest 10th percentile; undefined where one is not reached."""
-    p10 = [percentile(sample, np.where(np.isfinite(sample), 0, 1), 10) for sample in samples]
-    return max(p10) / min(p10) if math.isfinite(max(p10)) else math.nan

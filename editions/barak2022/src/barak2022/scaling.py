@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from barak2022 import settings
 from barak2022.common import FRESH_128, with_interval
 from paritylab import MLP, SGD, Learner, Parity, Setup, plots
 from paritylab.aliases import Interval
-from paritylab.claims import Check, Findings, Lab, Rule, Trial, at_least, between, claim, holds, size
+from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, claim, holds, size
 from paritylab.claims.intervals import below
 from paritylab.claims.rules import Condition
 from paritylab.running.sweeps import Result
@@ -23,7 +24,6 @@ from paritylab.statistics.percentiles import holding
 DEAR = ("iii", "v", "vi", "*iii")
 """Settings whose curves take hours on two cores; (ii) does at k >= 7 or n > 40."""
 LARGER = ", larger n"
-
 Chains = dict[str, list[Result]]
 
 
@@ -39,6 +39,15 @@ class Wide(Trial):
         """Its Setups over n."""
         learner = Learner(MLP(self.width), optimiser=SGD(1.0))
         return [Setup(Parity(n, k), learner, replace(self.protocol, max_steps=max_steps)) for n in sizes]
+
+
+EVERY_STEP = replace(FRESH_128, eval_every=1)
+"""At k = 2 networks take 20 to 40 steps: checks every ten steps leave three or four different medians."""
+
+
+def steeper_by(line: Line, other: Line) -> tuple[float, tuple[float, float]]:
+    """The slope of the second less that of the first."""
+    return with_interval(other.slopes - line.slopes)
 
 
 @claim(
@@ -57,10 +66,10 @@ class Fig1Right(Wide):
     n = size(quick=[10, 15, 20, 25, 30], full=list(range(10, 31)))
     degrees = size(quick=[2, 3], full=[2, 3, 4], label="k")
     max_steps = size(quick=5000, full=100_000)
-
-    slope = between("slope, k = {k}", 0.3, "1.5 k")
-    power = at_least("log residual of exponential / of power law, k = {k}", 0.0)
-    increase = holds("slopes increase with k", "{slopes}")
+    protocol = EVERY_STEP
+    slope = at_most("slope, k = {k}", "k")
+    increase = at_least("slope at k = {next} less that at k = {k}", 0)
+    exponential = at_most("bits per input of an exponential law, k = {k}", 0.25)
 
     def work(self, lab: Lab) -> Chains:
         return lab.chains({f"k = {k}": self.curve(k, self.n, self.max_steps) for k in self.degrees}, self.runs)
@@ -69,14 +78,22 @@ class Fig1Right(Wide):
         lines = {k: Line(got[f"k = {k}"], low=12) for k in self.degrees}
         checks: list[Check] = []
         for k, line in lines.items():
-            checks.append(self.slope(*line.slope, high=1.5 * k, k=k))
-            if k >= 3:
-                checks.append(self.power(*line.preference, k=k))
-        checks.append(steeper(self.increase, [line.slope[0] for line in lines.values()]))
-        return Findings(checks, rows(got))
+            checks += [self.slope(*line.slope, high=k, k=k), self.exponential(*line.bits, k=k)]
+        for k, after in pairwise(self.degrees):
+            checks.append(self.increase(*steeper_by(lines[k], lines[after]), k=k, next=after))
+        numbers = {f"log residual of exponential / of power law, k = {k}": line.preference[0]
+                   for k, line in lines.items()}
+        return Findings(checks, rows(got), numbers)
 
     def draw(self, got: Chains) -> plots.Figure:
         return draw_curves(got, {name: Line(results, low=12, resamples=0) for name, results in got.items()})
+
+
+def thirds(results: Sequence[Result]) -> tuple[Line, Line]:
+    """The lines through the first and through the last third of the points that were reached."""
+    kept = reached(results)
+    third = max(2, len(kept) // 3)
+    return Line(kept[:third]), Line(kept[-third:])
 
 
 @claim(
@@ -95,22 +112,23 @@ class Fig2Right(Wide):
     n_of_triples = size(quick=[10, 14, 20, 28, 40], standard=list(range(10, 71, 10)), full=list(range(10, 101, 10)),
                         label="n at k=3")
     max_steps = size(quick=20_000, full=100_000)
-
-    grows = Rule("slope(right) - slope(left)", "> 0, with its interval")
-    by = at_least("slope(right) / slope(left)", 1.2)
+    protocol = EVERY_STEP
+    runs = size(quick=400, full=500)
+    grows = at_least("slope(right) - slope(left), k = {k}", 0, part="k = {k}")
+    by = at_least("slope(right) / slope(left), k = {k}", 1.2, part="k = {k}")
 
     def work(self, lab: Lab) -> Chains:
         sizes = {2: self.n_of_pairs, 3: self.n_of_triples}
         return lab.chains({f"k = {k}": self.curve(k, n, self.max_steps) for k, n in sizes.items() if n}, self.runs)
 
     def judge(self, got: Chains) -> Findings:
-        results = reached(got["k = 3"])
-        third = max(2, len(results) // 3)
-        left, right = Line(results[:third]), Line(results[-third:])
-        difference, ends = with_interval(right.slopes - left.slopes)
-        checks = [self.grows(difference, passed=ends[0] > 0, interval=ends),
-                  self.by(*with_interval(right.slopes / left.slopes))]
-        numbers = {"slope(left)": left.slope[0], "slope(right)": right.slope[0]}
+        checks: list[Check] = []
+        numbers: dict[str, float | None] = {}
+        for k in (k for k in (2, 3) if f"k = {k}" in got):
+            left, right = thirds(got[f"k = {k}"])
+            checks += [self.grows(*steeper_by(left, right), k=k),
+                       self.by(*with_interval(right.slopes / left.slopes), k=k)]
+            numbers |= {f"slope(left), k = {k}": left.slope[0], f"slope(right), k = {k}": right.slope[0]}
         return Findings(checks, rows(got), numbers)
 
     def draw(self, got: Chains) -> plots.Figure:
@@ -153,6 +171,33 @@ class Settings(Trial):
         return checks
 
 
+class EveryStep(Settings):
+    """Settings of the paper with checks at every step, for k = 2, 3, 4, which the rule is about."""
+
+    protocol = EVERY_STEP
+    degrees = size(quick=[2, 3], full=[2, 3, 4], label="k")
+    runs = size(quick=400, full=500)
+
+    r_squared = at_least("R^2 of ({setting}), k = {k}", 0.9, part="power laws at small n, {part}")
+    slope = at_most("slope of ({setting}), k = {k}", "k", part="power laws at small n, {part}")
+    increase = at_least("slope of ({setting}) at k = {next} less that at k = {k}", 0,
+                        part="power laws at small n, {part}")
+
+    def small(self, curves: Chains, name: str, part: str) -> list[Check]:
+        """Straight lines over n = 10..25, no steeper than k, steeper for larger k."""
+        lines = {k: Line(curves[f"({name}) k={k}"], high=25) for k in self.degrees}
+        checks: list[Check] = []
+        for k, line in lines.items():
+            checks += [self.r_squared(*line.straightness, setting=name, k=k, part=part),
+                       self.slope(*line.slope, high=k, setting=name, k=k, part=part)]
+        for k, after in pairwise(self.degrees):
+            checks.append(self.increase(*steeper_by(lines[k], lines[after]), setting=name, k=k, next=after, part=part))
+        return checks
+
+
+UNITS = {"i": "ReLU", "ii": "ReLU", "iv": "z^k"}
+
+
 @claim(
     "barak2022.fig10-mlp",
     where="Figure 10 top row; Appendix D.1.7",
@@ -163,29 +208,30 @@ class Settings(Trial):
     published="""'for small n, power law relationships t_c ~ n^Theta(k) are observed for all configurations. Note that
     for larger n, the exponent [...] increases' (Appendix C).""",
 )
-class Fig10Mlp(Settings):
+class Fig10Mlp(EveryStep):
     """Median convergence times of MLPs with ReLU (rate 1) and z^k (rate 0.01) units against n."""
 
-    names = size(quick=["i", "iv"], full=["i", "ii", "iii", "iv", "v", "vi"], label="settings")
     n = size(quick=[10, 15, 20, 25], full=list(range(10, 41)))
-
-    slope = between("slope of (ii), k = 3", 1.0, 4.0, only=("standard", "full"))
-    bends = at_least("slope over n = 30..40 - slope over 10..20, ({setting}) k = 3", 0.0, only=("standard", "full"))
+    names = size(quick=["i", "iv"], full=["i", "ii", "iv"], label="settings")
+    bends = at_least("slope over n = 30..40 - slope over 10..20, ({setting}) k = 3", 0, only=("standard", "full"),
+                     part="steeper at larger n, {part}")
 
     def work(self, lab: Lab) -> Chains:
         rates = {name: 1.0 if name in ("i", "ii", "iii") else 0.01 for name in self.names}
         return self.chains(lab, rates, self.degrees, self.n)
 
     def judge(self, got: Chains) -> Findings:
-        names = [name for name in self.names if name in ("i", "ii", "iv")]
-        checks = self.straight(got, names)
+        checks = [check for name in self.names for check in self.small(got, name, UNITS[name])]
         if self.size != "quick":
-            checks.append(self.slope(*Line(got["(ii) k=3"], high=25).slope))
-            checks += [self.bends(*steepening(got[f"({name}) k=3"]), setting=name) for name in names]
+            checks += [self.bends(*steepening(got[f"({name}) k=3"]), setting=name, part=UNITS[name])
+                       for name in self.names]
         return Findings(checks, rows(got))
 
     def draw(self, got: Chains) -> plots.Figure:
         return draw_panels(got)
+
+
+KINDS = {"viii": "oscillating neuron", "xiv": "sinusoidal neuron", "xv": "PolyNet"}
 
 
 @claim(
@@ -198,29 +244,35 @@ class Fig10Mlp(Settings):
     published="""'for small n, power law relationships t_c ~ n^Theta(k) are observed for all configurations. Note that
     for larger n, the exponent [...] increases' (Appendix C).""",
 )
-class Fig10Misc(Settings):
+class Fig10Misc(EveryStep):
     """Median convergence times of single neurons and PolyNets against n, and of two MLPs at larger n."""
 
-    names = size(quick=["xv", "xiv"], standard=["viii", "xiv", "xv"], full=["viii", "xiv", "*iii", "xv"],
-                 label="settings")
     n = size(quick=[10, 15, 20, 25, 30], full=list(range(10, 41)))
-    larger_n = size(quick=[], full=[*range(50, 101, 10), 150, 200], label="larger n")
     sinusoid_rate = size(quick=0.05, full=0.01, label="rate of (xiv)")
-
-    slope = between("slope of (xv), k = 3", 0.5, 3.0)
+    names = size(quick=["xv", "xiv"], full=["viii", "xiv", "xv"], label="settings")
+    larger_n = size(quick=[], full=[*range(10, 101, 10)], label="larger n")
+    largest_n = size(quick=[], full=[150, 200], label="larger n at k=2")
+    larger = at_least("slope(right) - slope(left) of ({setting}), k = {k}, larger n", 0, only=("standard", "full"),
+                      part="steeper at larger n, {part}")
 
     def work(self, lab: Lab) -> tuple[Chains, Chains]:
-        rates = {"viii": 0.01, "xiv": self.sinusoid_rate, "*iii": 3e-4, "xv": 0.05}
+        rates = {"viii": 0.01, "xiv": self.sinusoid_rate, "xv": 0.05}
         curves = self.chains(lab, {name: rates[name] for name in self.names}, self.degrees, self.n)
-        return curves, self.chains(lab, {"ii": 1.0, "v": 0.01}, [2, 3, 4], self.larger_n) if self.larger_n else {}
+        wide = {"ii": 1.0, "v": 0.01}
+        more = {k: [*self.larger_n, *(self.largest_n if k == 2 else [])] for k in (2, 3)}
+        found = [self.chains(lab, wide, [k], sizes) for k, sizes in more.items() if sizes]
+        return curves, {name: results for each in found for name, results in each.items()}
 
     def curves(self, got: tuple[Chains, Chains]) -> Chains:
         return got[0] | {f"{name}{LARGER}": results for name, results in got[1].items()}
 
     def judge(self, got: tuple[Chains, Chains]) -> Findings:
-        curves = self.curves(got)
-        checks = [*self.straight(curves, ["xv", "xiv"]), self.slope(*Line(curves["(xv) k=3"], high=25).slope)]
-        return Findings(checks, rows(curves))
+        checks = [check for name in self.names for check in self.small(got[0], name, KINDS[name])]
+        for name, part in (("ii", "ReLU (ii)"), ("v", "z^k (v)")):
+            for k in (k for k in (2, 3) if f"({name}) k={k}" in got[1]):
+                bend = steeper_by(*thirds(got[1][f"({name}) k={k}"]))
+                checks.append(self.larger(*bend, setting=name, k=k, part=part))
+        return Findings(checks, rows(self.curves(got)))
 
     def draw(self, got: tuple[Chains, Chains]) -> plots.Figure:
         return draw_panels(self.curves(got))

@@ -9,25 +9,26 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from barak2022 import figure7, settings
 from barak2022.figure7 import Measured
 from barak2022.published import Cell, barak2022_fig8
-from barak2022.repeats import RUNS, Repeat, repeated, repeats
+from barak2022.readings import CONVERGED, FASTEST, READINGS, Measure, TableCell, likelihoods
+from barak2022.repeats import repeated
+from barak2022.robustness import NARROW
 from paritylab import Protocol, Setup, plots
-from paritylab.aliases import Floats, Interval
-from paritylab.claims import Findings, Lab, Rule, Trial, at_least, at_most, claim, size
+from paritylab.aliases import Floats
+from paritylab.claims import Findings, Lab, Trial, at_least, claim, size
 from paritylab.claims.intervals import bootstrap, proportion
 from paritylab.running.races import Entry, Race
 from paritylab.running.sweeps import Result
-from paritylab.storage.records import SOLVED
 
 NUMBERED = tuple(name for name in settings.BARAK2022 if not name.startswith("*"))
 ADAM_RATES = (1e-3, 3e-4, 0.01, 0.1, 1.0)
 PUBLISHED_RUNS = 25
 BUDGET = 5e12
 """FLOPs for the unsolved runs of one cell's winners, beyond the steps that decide the percentile."""
-
 Answers = tuple[list[Race], list[Result], list[Result]]
 """The rates of every cell; the Transformer's, as far as they can be had; many more runs of the rates that count."""
 
@@ -91,11 +92,66 @@ class Table(Trial):
         """The cells that the claim is about."""
         return self.measured(got)
 
-    def what_is_missing(self, measured: Sequence[Measured]) -> str:
-        row = sum(m.cell.setting == "*iii" for m in measured)
-        if self.size == "quick" or row == 15:
-            return ""
-        return f"{row} of the Transformer's 15 cells: those whose runs could be had from a GPU"
+
+Answers = tuple[list[Result], list[Result]]
+"""Every rate of every cell, with 25 runs; the rates that some reading takes, with many more."""
+
+
+class EveryRate(Trial):
+    """The cells of both tables without the Transformer's, at every learning rate."""
+
+    names = size(quick=["i", "iv", "xi", "xv"], standard=[*NARROW, "*i", "*ii"], full=[*NUMBERED, "*i", "*ii"],
+                 label="settings")
+    degrees = size(quick=[2, 3], full=[2, 3, 4], label="k")
+    batches = size(quick=[32, 128], standard=[1, 4, 32, 128], full=[1, 4, 32, 128, 1024],
+                   label="B")
+    rates = size(quick=[1.0, 0.1], full=[1.0, 0.1, 0.01, 0.001], label="learning rates")
+    runs = size(PUBLISHED_RUNS)
+    max_steps = size(quick=20_000, full=100_000)
+
+    def cells(self) -> list[Cell]:
+        return figure7.cells(self.names, self.degrees, self.batches)
+
+    def setups(self) -> list[Setup]:
+        return [setup for cell in self.cells() for setup in figure7.cell_setups(cell, self.rates, self.max_steps)]
+
+    def few(self, results: Sequence[Result]) -> list[TableCell]:
+        """The cells by their few runs alone."""
+        return self.table((list(results), []))
+
+    def table(self, got: Answers) -> list[TableCell]:
+        few = [Measure(result) for result in got[0]]
+        again = {result.setup.id: Measure(result) for result in got[1]}
+        count = len(self.rates)
+        parts = [few[place * count : (place + 1) * count] for place in range(len(self.cells()))]
+        return [TableCell(cell, rates, {rate.lr: again[rate.result.setup.id] for rate in rates
+                                        if rate.result.setup.id in again})
+                for cell, rates in zip(self.cells(), parts, strict=True)]
+
+
+def reading_rows(cells: Sequence[TableCell]) -> list[dict[str, Any]]:
+    """One row for each cell and rate."""
+    return [{"setting": each.cell.setting, "k": each.cell.k, "batch": each.cell.batch, "lr": rate.lr, "p10": rate.p10,
+             "solved": rate.solved, "runs": rate.runs, "published": each.cell.p10,
+             "p10 of many": each.many[rate.lr].p10 if rate.lr in each.many else None}
+            | {reading: each.read(reading) is rate for reading in READINGS}
+            for each in cells for rate in each.rates]
+
+
+@plots.styled
+def draw_readings(cells: Sequence[TableCell]) -> plots.Figure:
+    """The share of cells whose percentile is within a factor of the printed one, by each reading."""
+    figure = plots.blank(2.4)
+    axes = figure.add_subplot(xlabel="factor between measured and printed percentile",
+                              ylabel="share of cells", xscale="log", ylim=(0, 1.02), xlim=(1, 20))
+    for (reading, words), colour, line in zip(READINGS.items(), plots.COLOURS, plots.LINES, strict=False):
+        ratios = np.sort([10 ** abs(each.read(reading).log_ratio(each.cell.p10 or 1)) for each in cells])
+        axes.step(ratios, np.arange(1, len(ratios) + 1) / len(ratios), where="post", color=colour, linestyle=line,
+                  label=words)
+    axes.axvline(2, color=plots.GREY, linestyle="dotted", linewidth=0.8)
+    axes.set_xticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
+    axes.legend(loc="lower right")
+    return figure
 
 
 # --- percentiles --------------------------------------------------------------------------------------------
@@ -110,105 +166,101 @@ class Table(Trial):
     to perfect accuracy, at the best of four learning rates, matches the published table.""",
     published="265 of 270 numbers of Figure 7 (fig7.csv); 5 cells are blank, or lost a number in the text.",
 )
-class Fig7(Table):
+class Fig7(EveryRate):
     """10th percentiles over 25 runs of the steps to 100 % at n = 30, at every learning rate, beside the printed."""
 
-    core = at_most("rms log10 ratio, (i)-(iv) and (xv)", 0.10)
-    matched = at_least("cells where some rate is within a factor 1.5", 0.85)
-    as_printed = at_least("cells within a factor 2, rate 1 left out as in B5", 0.88)
-    typical = at_most("median |log10 ratio|, rate 1 left out as in B5", 0.06)
-    hopeless = Rule("largest share of solved runs, (*i) at B=1, k=3 and 4", "< 0.2", only=("standard", "full"))
+    many = size(quick=100, standard=100, full=1000)
+    near = at_least("cells within a factor 2, {reading}", 0.88, part="{reading}")
+    possible = at_least("cells whose printed percentile 25 runs can give (95 %), {reading}", 0.9, part="{reading}",
+                        claimed=0.95)
+
+    def work(self, lab: Lab) -> Answers:
+        few = lab.sweep(self.setups(), self.runs)
+        chosen = {cell.read(reading).result.setup.id: cell.read(reading).result.setup
+                  for cell in self.printed(self.few(few)) for reading in READINGS}
+        return few, lab.sweep(list(chosen.values()), self.many)
+
+    def printed(self, cells: Sequence[TableCell]) -> list[TableCell]:
+        """Those with a number that is certain."""
+        return [each for each in cells if each.cell.certain and each.cell.p10]
 
     def judge(self, got: Answers) -> Findings:
-        measured, again = self.judged(got), repeats(got[2])
-        certain = [m for m in measured if m.cell.certain and m.cell.p10]
-        core = [m for m in certain if m.cell.setting in figure7.CORE]
-        printed, printed_core = (np.array([m.log_ratio(m.as_printed) for m in each]) for each in (certain, core))
-        checks = [
-            self.core(figure7.rms_log_ratio(core), bootstrap(rms, printed_core, rng=self.rng(7))),
-            self.matched(*share_of_cells(figure7.matched_share(measured), len(certain))),
-            self.as_printed(*share_of_cells(figure7.as_printed_share(measured), len(certain))),
-            self.typical(figure7.median_log_ratio(measured), bootstrap(median_size, printed, rng=self.rng(7))),
-        ]
-        if self.size != "quick":
-            solved, ends = hopeless(measured, again)
-            checks.append(self.hopeless(solved, passed=solved < 0.2, interval=ends, certain=ends[0] >= 0.2))
-        stated = np.array([m.log_ratio(m.best) for m in certain])
-        numbers = {
-            "cells": float(len(measured)),
-            "median |log10 ratio| at the fastest rate": median_size(stated),
-            "cells within a factor 2 at the fastest rate": within(stated, 2),
-        }
-        numbers |= repeated_numbers(certain, again, self.rng(8))
-        return Findings(checks, rate_rows(measured, again), numbers, self.what_is_missing(measured))
+        cells = self.printed(self.table(got))
+        checks = []
+        for place, (reading, words) in enumerate(READINGS.items()):
+            ratios = np.array([each.read(reading).log_ratio(each.cell.p10 or 1) for each in cells])
+            possible = sum(each.possible(reading, self.rng(7, place, i)) for i, each in enumerate(cells))
+            checks += [self.near(*proportion(round(within(ratios, 2) * len(cells)), len(cells)), reading=words),
+                       self.possible(*proportion(possible, len(cells)), reading=words)]
+        return Findings(checks, reading_rows(cells), self.likelihoods(cells))
+
+    def likelihoods(self, cells: Sequence[TableCell]) -> dict[str, float]:
+        """Of the printed table by each reading, and how much more it is than by the first, with an interval."""
+        found, numbers = likelihoods(cells, self.rng(8)), {}
+        for place, (reading, words) in enumerate(READINGS.items()):
+            more: Floats = found[reading] - found[FASTEST]
+            low, high = bootstrap(np.sum, more, rng=self.rng(9, place))
+            numbers |= {f"log-likelihood of the printed table, {words}": float(found[reading].sum())}
+            if reading != FASTEST:
+                numbers |= {f"more than for the fastest rate, {words}": float(more.sum()),
+                            f"lower end of its interval, {words}": low, f"upper end, {words}": high}
+        return {"cells": float(len(cells))} | numbers
 
     def draw(self, got: Answers) -> plots.Figure:
-        measured = self.judged(got)
-        ratios = {(m.cell.setting, m.cell.k, m.cell.batch): m.log_ratio(m.as_printed) for m in measured if m.cell.p10}
-        return heat_map(ratios, "log10(measured / printed)", 0.5)
+        return draw_readings(self.printed(self.table(got)))
 
 
 def rms(values: Floats) -> float:
     return float(np.sqrt(np.mean(np.square(values)))) if len(values) else math.nan
 
 
-def median_size(values: Floats) -> float:
-    return float(np.median(np.abs(values)))
-
-
 def within(ratios: Floats, factor: float) -> float:
     return float(np.mean(np.abs(ratios) <= math.log10(factor) + 1e-9)) if len(ratios) else math.nan
 
 
-def share_of_cells(value: float, cells: int) -> tuple[float | None, Interval | None]:
-    """A share of cells, with its interval."""
-    return (value, proportion(round(value * cells), cells)[1]) if cells else (None, None)
+def tolerance(percent: float) -> float:
+    """By how many points two shares of 25 runs may differ, as in the first rule."""
+    p = max(percent, 4) / 100
+    return 4 + 200 * math.sqrt(2 * p * (1 - p) / PUBLISHED_RUNS)
 
 
-def hopeless(measured: Sequence[Measured], again: Mapping[str, Repeat]) -> tuple[float, Interval]:
-    """The largest solved share over all rates in the cells of ``HOPELESS``, of as many runs as there are of each."""
-    entries = [entry for m in measured if (m.cell.setting, m.cell.k, m.cell.batch) in figure7.HOPELESS
-               for entry in m.rates]
-    records = [again[entry.setup.id].result.records if entry.setup.id in again else entry.records for entry in entries]
-    counts = [(int(np.sum(each.status == SOLVED)), len(each)) for each in records]
-    return max(proportion(*count) for count in counts)
+def log_chance(row: Mapping[str, Any]) -> float:
+    """The log-probability that 25 further runs solve the printed percentage, by what was seen (Jeffreys' prior).
+
+    >>> round(log_chance({"solved": 25, "runs": 25, "published": 100}), 2)
+    -0.34
+    """
+    printed = round(row["published"] * PUBLISHED_RUNS / 100)
+    unsolved = row["runs"] - row["solved"]
+    law: Any = stats.betabinom(PUBLISHED_RUNS, row["solved"] + 0.5, unsolved + 0.5)
+    return float(law.logpmf(printed))
 
 
-def repeated_numbers(
-    certain: Sequence[Measured], again: Mapping[str, Repeat], rng: np.random.Generator
-) -> dict[str, float]:
-    """What many more runs say about the printed percentiles, at the rates of the printed table."""
-    cells = [(m, again[m.as_printed.setup.id]) for m in certain if m.as_printed.setup.id in again]
-    if not cells:
-        return {}
-    chances = np.array([repeat.chance_of_p10(m.cell.p10 or 0, rng) for m, repeat in cells])
-    ratios = np.array([math.log10(repeat.p10 / (m.cell.p10 or 0)) for m, repeat in cells])
-    core = ratios[[m.cell.setting in figure7.CORE for m, _ in cells]]
-    return {
-        f"cells with {RUNS} runs": float(len(cells)),
-        f"rms log10 ratio, (i)-(iv) and (xv), {RUNS} runs": rms(core),
-        f"median |log10 ratio|, {RUNS} runs": median_size(ratios),
-        "share whose printed percentile 25 runs can give (95 %)": float(np.mean(chances > 0.05)),
-    }
+def within_tolerance(row: Mapping[str, Any]) -> bool:
+    """Whether a cell is within its tolerance."""
+    return abs(100 * row["solved"] / row["runs"] - row["published"]) <= row["tolerance"]
 
 
-def rate_rows(measured: Sequence[Measured], again: Mapping[str, Repeat]) -> list[dict[str, Any]]:
-    """One row for each cell and rate."""
-
-    def repeated(setup_id: str) -> dict[str, Any]:
-        names = (f"p10 of {RUNS}", f"low of {RUNS}", f"high of {RUNS}", f"solved of {RUNS}")
-        repeat = again.get(setup_id)
-        values = (None,) * 4 if repeat is None else (repeat.p10, *repeat.interval, repeat.solved[0])
-        return dict(zip(names, values, strict=True))
-
-    return [
-        {"setting": m.cell.setting, "k": m.cell.k, "batch": m.cell.batch, "lr": entry.setup.learner.optimiser.lr,
-         "p10": entry.percentile, "p10_at_least": entry.low, "low": entry.interval[0], "high": entry.interval[1],
-         "solved": entry.solved_fraction, "horizon": entry.horizon, "published": m.cell.p10, "certain": m.cell.certain,
-         "fastest": entry is m.best, "as_printed": entry is m.as_printed, "matched": entry is m.matched,
-         "engine": entry.engine} | repeated(entry.setup.id)
-        for m in measured for entry in m.rates
-    ]
+@plots.styled
+def draw_shares(rows: Sequence[Mapping[str, Any]]) -> plots.Figure:
+    """Measured against printed percentages, a panel for each reading; circles are within the tolerance."""
+    readings = list(dict.fromkeys(row["reading"] for row in rows))
+    figure = plots.blank(2.3)
+    panels = figure.subplots(1, len(readings), sharex=True, sharey=True)
+    spread = np.random.default_rng(0)
+    for axes, reading in zip(panels, readings, strict=True):
+        for near, colour, marker in ((True, plots.COLOURS[0], "o"), (False, plots.COLOURS[1], "x")):
+            shown = [row for row in rows if (row["reading"], row["certain"]) == (reading, True)
+                     and within_tolerance(row) is near]
+            x, y = ([100 * row["solved"] / row["runs"] if name == "solved" else row[name] for row in shown]
+                    for name in ("published", "solved"))
+            axes.plot(np.array(x) + spread.uniform(-1.5, 1.5, len(x)), y, marker, color=colour, markersize=3,
+                      fillstyle="none")
+        axes.plot([0, 100], [0, 100], color=plots.GREY, linestyle="dotted", linewidth=0.8)
+        axes.set_title(f"{reading} rate" if reading == FASTEST else reading, fontsize=7)
+    panels[0].set_ylabel("runs solved, %")
+    figure.supxlabel("printed, %", fontsize=8)
+    return figure
 
 
 # --- shares -------------------------------------------------------------------------------------------------
@@ -224,87 +276,47 @@ def rate_rows(measured: Sequence[Measured], again: Mapping[str, Repeat]) -> list
     published="""Figure 8 (fig8.csv; the k = 4 entries of the last four rows are one row too high in print). 'With
     sufficiently large batch sizes, training is extremely robust in settings (i) through (xv)' (caption).""",
 )
-class Fig8(Table):
+class Fig8(EveryRate):
     """The percentage of those runs that are solved within 10^5 steps."""
 
-    near = at_least("cells within the tolerance, fastest rate", 0.9, only=("standard", "full"))
-    easy = at_least("smallest share of solved runs, (i)-(xv), B >= 32, k <= 3", 0.92, only=("standard", "full"))
-    all_solved = at_least("smallest share of solved runs at the best rate", 1.0, only=("quick",))
+    near = at_least("cells within the tolerance, {reading}", 0.9, part="{reading}")
+    robust = at_least("share of runs solved, (i)-(xv), B >= 32, k <= 3, {reading}", 0.98, part="{reading}", claimed=1.0)
+    readings = (FASTEST, CONVERGED)
 
-    def judged(self, got: Answers) -> list[Measured]:
-        """Those whose runs all came to an end, at the rates of both rules."""
-        return [m for m in self.measured(got) if not (m.best.pending.any() or m.as_printed.pending.any())]
+    def work(self, lab: Lab) -> list[Result]:
+        return lab.sweep(self.setups(), self.runs)
 
-    def rows(self, got: Answers) -> list[dict[str, Any]]:
-        """Two for each cell: at the fastest rate, and at that of the printed table."""
-        again, fig8 = repeats(got[2]), barak2022_fig8()
+    def rows(self, got: list[Result]) -> list[dict[str, Any]]:
+        """One for each cell and reading."""
+        fig8 = barak2022_fig8()
         rows: list[dict[str, Any]] = []
-        for m in self.judged(got):
-            published = fig8[m.cell.setting, m.cell.k, m.cell.batch]
-            p = max(published.percent, 4) / 100
-            tolerance = 4 + 200 * math.sqrt(2 * p * (1 - p) / PUBLISHED_RUNS)
-            for rule, entry in (("fastest", m.best), ("as printed", m.as_printed)):
-                rows.append({"setting": m.cell.setting, "k": m.cell.k, "batch": m.cell.batch, "rule": rule,
-                             "lr": entry.setup.learner.optimiser.lr, "percent": 100 * entry.solved_fraction,
-                             "published": published.percent, "certain": published.certain, "tolerance": tolerance}
-                            | repeated_share(again.get(entry.setup.id), published.percent))
+        for each in self.few(got):
+            cell = each.cell
+            published = fig8[cell.setting, cell.k, cell.batch]
+            for reading in self.readings:
+                rate = each.read(reading)
+                rows.append({"setting": cell.setting, "k": cell.k, "batch": cell.batch, "reading": reading,
+                             "lr": rate.lr, "solved": rate.solved, "runs": rate.runs, "published": published.percent,
+                             "certain": published.certain, "tolerance": tolerance(published.percent)})
         return rows
 
-    def judge(self, got: Answers) -> Findings:
-        measured, rows = self.judged(got), self.rows(got)
-        fastest, printed = ([row for row in rows if row["rule"] == rule and row["certain"]]
-                            for rule in ("fastest", "as printed"))
-        near, near_printed = (
-            float(np.mean([abs(row["percent"] - row["published"]) <= row["tolerance"] for row in each]))
-            for each in (fastest, printed))
-        easy = [m.best for m in measured if m.cell.setting in NUMBERED and m.cell.batch >= 32 and m.cell.k <= 3]
-        worst = min(easy, key=lambda entry: entry.solved_fraction)
-        if self.size == "quick":
-            checks = [self.all_solved(worst.solved_fraction)]
-        else:
-            checks = [self.near(*share_of_cells(near, len(fastest))),
-                      self.easy(worst.solved_fraction, worst.summary.solved_interval)]
-        numbers = {"cells": float(len(measured)), "cells within, rates as printed": near_printed}
-        chances = [row["chance"] for row in fastest if row["chance"] is not None]
-        if chances:
-            numbers |= {f"cells with {RUNS} runs": float(len(chances)),
-                        "share whose printed percentage 25 runs can give (95 %)":
-                            float(np.mean(np.array(chances) > 0.05))}
-        return Findings(checks, rows, numbers, self.what_is_missing(measured))
+    def judge(self, got: list[Result]) -> Findings:
+        checks, numbers = [], {}
+        for reading in self.readings:
+            shown = [row for row in self.rows(got) if row["reading"] == reading]
+            judged = [within_tolerance(row) for row in shown if row["certain"]]
+            easy = [row for row in shown if row["setting"] in NUMBERED and row["batch"] >= 32 and row["k"] <= 3]
+            checks += [self.near(*proportion(sum(judged), len(judged)), reading=READINGS[reading]),
+                       self.robust(*proportion(sum(row["solved"] for row in easy), sum(row["runs"] for row in easy)),
+                                   reading=READINGS[reading])]
+            numbers |= {f"cells, {READINGS[reading]}": float(len(judged)),
+                        f"log-likelihood of the printed percentages, {READINGS[reading]}":
+                            sum(log_chance(row) for row in shown if row["certain"]),
+                        f"smallest share of solved runs, B >= 32, k <= 3, {READINGS[reading]}":
+                            min(row["solved"] / row["runs"] for row in easy)}
+        return Findings(checks, self.rows(got), numbers)
 
-    def draw(self, got: Answers) -> plots.Figure:
-        """Measured minus printed percentage at the fastest rate."""
-        gaps = {(row["setting"], row["k"], row["batch"]): row["percent"] - row["published"]
-                for row in self.rows(got) if row["rule"] == "fastest"}
-        return heat_map(gaps, "measured - printed (points)", 100)
+    def draw(self, got: list[Result]) -> plots.Figure:
+        return draw_shares(self.rows(got))
 
 
-def repeated_share(repeat: Repeat | None, printed: float) -> dict[str, Any]:
-    names = (f"percent of {RUNS}", "low", "high", "chance")
-    if repeat is None:
-        return dict.fromkeys(names)
-    share, (low, high) = repeat.solved
-    return dict(zip(names, (100 * share, 100 * low, 100 * high, repeat.chance_of_percent(printed)), strict=True))
-
-
-@plots.styled
-def heat_map(values: Mapping[tuple[str, int, int], float], label: str, limit: float) -> plots.Figure:
-    """Settings down, batch sizes within degrees across; white at 0 and where there is nothing."""
-    names = [name for name in settings.BARAK2022 if any(key[0] == name for key in values)]
-    columns = sorted({key[1:] for key in values})
-    grid = np.array([[values.get((name, *column), np.nan) for column in columns] for name in names])
-    figure = plots.blank(1.0 + 0.14 * max(len(names), 6))
-    axes = figure.add_subplot(xlabel="batch size, for each k")
-    image = axes.imshow(np.clip(grid, -limit, limit), cmap="PuOr", aspect="auto", vmin=-limit, vmax=limit)
-    axes.set_yticks(range(len(names)), [f"({name})" for name in names], fontsize=6)
-    axes.set_xticks(range(len(columns)), [str(batch) for _, batch in columns], rotation=90, fontsize=6)
-    degrees = sorted({k for k, _ in columns})
-    for k in degrees:
-        places = [i for i, column in enumerate(columns) if column[0] == k]
-        axes.text(float(np.mean(places)), -0.9, f"k = {k}", ha="center", fontsize=7)
-        if places[0]:
-            axes.axvline(places[0] - 0.5, color="black", linewidth=0.8)
-    axes.spines[:].set_visible(False)
-    axes.tick_params(length=0)
-    figure.colorbar(image, ax=axes, label=label, shrink=0.9, pad=0.02)
-    return figure

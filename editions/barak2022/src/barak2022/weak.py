@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from barak2022.deep import forward
+from barak2022.deep import (
+    forward,
+)
 from paritylab import MLP, SGD, Learner, Parity, Protocol, Setup, plots
 from paritylab.aliases import Floats
 from paritylab.baselines.goldreich_levin import heavy
@@ -21,7 +23,6 @@ WEAK = Protocol(eval_size=128, fresh=True, threshold=0.55, consecutive=10)
 """Ten fresh batches of 128 in a row, one every 10 steps, with at least 55 % correct."""
 LARGE = 0.08
 """Coefficients that Goldreich-Levin looks for."""
-
 Found = tuple[list[tuple[Records, Any]], list[dict[str, np.ndarray]]]
 """Records and params for each width, and what was read from each run that reached 55 %."""
 
@@ -45,11 +46,10 @@ class D2WeakToStrong(Trial):
 
     n = size(quick=15, full=20)
     widths = size(quick=[2], full=[1, 2])
-    runs = size(20)
-    samples = size(quick=50_000, full=200_000)
     queries = size(quick=16 * 2**14, full=21 * 2**16)
-
     recovers = at_least("share of 55 % classifiers that give S by {way}, width {width}", 0.95)
+    runs = size(quick=20, full=400)
+    samples = size(quick=50_000, full=100_000)
 
     def work(self, lab: Lab) -> Found:
         learners = [Learner(MLP(width), optimiser=SGD(0.1), batch=128) for width in self.widths]

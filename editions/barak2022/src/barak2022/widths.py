@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from barak2022.common import FRESH_128, with_interval
+from barak2022.common import FRESH_128, longer_tail, ratio_of_medians, times, with_interval
+from barak2022.distributions import in_order, quotient
 from paritylab import MLP, SGD, Learner, Parity, Setup, plots
+from paritylab.aliases import Floats
 from paritylab.baselines.search import RandomSearch
-from paritylab.claims import Check, Findings, Lab, Rule, Trial, at_least, at_most, between, claim, holds, size
+from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, between, claim, size
+from paritylab.claims.intervals import bootstrap
 from paritylab.running.sweeps import Result
 from paritylab.statistics import percentile
 
 GRID = [*range(1, 11), *(m * 10**e for e in range(1, 7) for m in (1, 3) if m * 10**e > 10)]
-
 Swept = tuple[list[Result], list[Result]]
 """Narrow and wide networks."""
 
@@ -60,16 +62,40 @@ class Widths(Trial):
             found.setdefault(result.setup.problem.n, {})[result.setup.learner.network.widths[0]] = result
         return found
 
-    def flatness(self, results: Mapping[int, Result], n: int) -> Check:
-        """The slope of log median on log width over widths from 100 (or 30 in a small trial) to 10^5."""
-        smallest = 100 if max(results) > 300 else 30
-        widths = [width for width in results if smallest <= width <= 100_000]
-        y = np.log([medians(results, width) for width in widths])
-        slope = float(np.polyfit(np.log(widths), y, 1)[0]) if np.isfinite(y).all() and len(widths) > 1 else None
-        return self.flat(slope, first=widths[0], last=widths[-1], n=n)
 
     def draw(self, got: Swept) -> plots.Figure:
         return draw_widths(self.by_width(got))
+
+
+# --- Figures 4-left and 14 ------------------------------------------------------------------------------------------
+
+
+class Resampled(Widths):
+    """The widths of the rules with the published number of runs up to 1000, and intervals from resampled runs."""
+
+    largest = size(quick=300, standard=1000, full=100_000, label="largest width")
+    narrow_runs = size(quick=100, standard=200, full=1000, label="runs up to width 1000")
+    wide_runs = size(quick=100, standard=20, full=100, label="runs above width 1000")
+
+    def slope(self, results: Mapping[int, Result], n: int) -> Check:
+        """The slope of log median on log width from 100 (or 30 in a small trial) on."""
+        smallest = 100 if max(results) > 300 else 30
+        widths = [width for width in results if smallest <= width <= 100_000]
+        samples = [times(results[width].records) for width in widths]
+        fitted = slope_over(widths)
+        return self.flat(fitted(*samples), bootstrap(fitted, *samples, rng=self.rng(n), resamples=1000),
+                         first=widths[0], last=widths[-1], n=n)
+
+
+def slope_over(widths: list[int]) -> Callable[..., float]:
+    """The slope of log median on log width, as a function of the samples at these widths."""
+    x = np.log(widths) - np.mean(np.log(widths))
+
+    def slope(*samples: Floats) -> float:
+        y = np.log([np.median(sample) for sample in samples])
+        return float(x @ y / (x @ x)) if np.isfinite(y).all() else math.nan
+
+    return slope
 
 
 @claim(
@@ -81,14 +107,16 @@ class Widths(Trial):
     copies of random search would be r times faster.""",
     published="'parallelization experiences diminishing returns' (Figure 4, caption); the times are not in the text.",
 )
-class Fig4Left(Widths):
+class Fig4Left(Resampled):
     """Convergence times on (40, 3) against the hidden width, beside as many copies of random search."""
 
     n = size(quick=20, full=40)
-
-    narrow_gain = at_most("median at width {a} / median at width {b}", 4)
-    wide_gain = at_most("median at width {a} / median at width {b}", 2, only=("standard", "full"))
-    spread = Rule("IQR/median at width {a} - at width {b}", "> 0, with its interval")
+    flat = between("slope of log median on log width from {first} to {last}, n = {n}", -0.15, 0.15,
+                   part="no parallel speed-up")
+    narrow_gain = at_most("median at width {a} / median at width {b}", 4, part="no parallel speed-up")
+    wide_gain = at_most("median at width {a} / median at width {b}", 2, only=("standard", "full"),
+                        part="no parallel speed-up")
+    spread = at_least("IQR/median at width {a} - at width {b}", 0, part="less spread at larger widths")
 
     def work(self, lab: Lab) -> Swept:
         return self.sweeps(lab, [self.n])
@@ -97,14 +125,14 @@ class Fig4Left(Widths):
         found = self.by_width(got)
         results = found[self.n]
         low, middle, high = named_widths(results)
-        spreads = {width: resampled_spread(results[width], seed=width) for width in (low, middle)}
-        difference, ends = with_interval(spreads[low] - spreads[middle])
-        checks = [
-            *(rule(medians(results, a) / medians(results, b), a=a, b=b)
-              for a, b, rule in ((low, middle, self.narrow_gain), (middle, high, self.wide_gain)) if a < b),
-            self.flatness(results, self.n),
-            self.spread(difference, passed=ends[0] > 0, interval=ends, a=low, b=middle),
-        ]
+        checks: list[Check] = []
+        for a, b, rule in ((low, middle, self.narrow_gain), (middle, high, self.wide_gain)):
+            if a < b:
+                pair = times(results[a].records), times(results[b].records)
+                interval = bootstrap(ratio_of_medians, *pair, rng=self.rng(a))
+                checks.append(rule(ratio_of_medians(*pair), interval, a=a, b=b))
+        spreads = [resampled_spread(results[width], seed=width) for width in (low, middle)]
+        checks += [self.slope(results, self.n), self.spread(*with_interval(spreads[0] - spreads[1]), a=low, b=middle)]
         return Findings(checks, width_rows(found))
 
 
@@ -118,13 +146,15 @@ class Fig4Left(Widths):
     published="""'We did not find evidence of such parallel speedups over 1000 runs in each setting'; 'the upper tail
     of long convergence times is mitigated' (Appendix C.4).""",
 )
-class Fig14(Widths):
+class Fig14(Resampled):
     """The width experiment for n = 30, 40, 50."""
 
     n = size(quick=[20, 30], full=[30, 40, 50])
-
-    tails = holds("95 % quantile / median at width {middle} below that at {narrow}, n = {n}", "< {tail:.3g}")
-    soonest = at_least("smallest t_c / median at width {width}, n = {n}", 0.3)
+    flat = between("slope of log median on log width from {first} to {last}, n = {n}", -0.15, 0.15,
+                   part="no parallel speed-up")
+    soonest = at_least("5 % quantile / median at width {width}, n = {n}", 0.3, part="no parallel speed-up")
+    tails = at_least("95 % quantile / median at width {narrow} less that at {middle}, n = {n}", 0,
+                     part="shorter tails at larger widths")
 
     def work(self, lab: Lab) -> Swept:
         return self.sweeps(lab, self.n)
@@ -134,12 +164,14 @@ class Fig14(Widths):
         checks: list[Check] = []
         for n, results in found.items():
             low, middle, high = named_widths(results)
-            tails = {width: percentile(r.records.t_c, r.records.status, 95, r.records.steps) / r.summary.median
-                     for width, r in results.items() if width in (low, middle)}
+            pair = times(results[low].records), times(results[middle].records)
+            last = results[high].records
+            fifth, half = (in_order(last.t_c, last.status, q, last.steps) for q in (5, 50))
             checks += [
-                self.flatness(results, n),
-                self.tails(tails[middle] < tails[low], tails[middle], middle=middle, narrow=low, n=n, tail=tails[low]),
-                self.soonest(results[high].summary.fastest / results[high].summary.median, width=high, n=n),
+                self.slope(results, n),
+                self.tails(longer_tail(*pair), bootstrap(longer_tail, *pair, rng=self.rng(n)), narrow=low,
+                           middle=middle, n=n),
+                self.soonest(*quotient(fifth, half), width=high, n=n),
             ]
         return Findings(checks, width_rows(found))
 

@@ -16,11 +16,27 @@ from scipy import stats
 from daniely2020.common import Row
 from paritylab import LeakyParity, plots
 from paritylab.aliases import Arrays, Floats
-from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, claim, computation, rng, size
+from paritylab.claims import Findings, Lab, Trial, at_least, at_most, claim, computation, rng, size
 from paritylab.measures.fourier import cube
 from paritylab.plots import Series
 
 optimize: Any = scipy.optimize
+optimize: Any = scipy.optimize
+
+
+def largest_margin(x: Floats, y: Floats) -> float:
+    """The largest t with y (w.x + b) >= t at all inputs, |w_j| and |b| at most 1; 0 where nothing separates.
+
+    >>> signs = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
+    >>> largest_margin(signs, signs[:, 0]), largest_margin(signs, signs.prod(1))
+    (1.0, 0.0)
+    """
+    count, d = x.shape
+    above = np.concatenate([-y[:, None] * x, -y[:, None], np.ones((count, 1))], axis=1)
+    ends = [(-1.0, 1.0)] * (d + 1) + [(0.0, None)]
+    found = optimize.linprog(np.append(np.zeros(d + 1), -1.0), above, np.zeros(count), bounds=ends)
+    return abs(round(float(found.fun), 12))
+
 
 # --- Section 2 ------------------------------------------------------------------------------------------------------
 
@@ -41,11 +57,11 @@ class Distribution(Trial):
     k = size([3, 5, 7])
     samples = size(10**6)
     fitted = size(10**5, label="samples of the linear classifier")
-
     balanced = at_most("|E y|, k = {k}", 1e-12)
     relevant = at_most("|E y sqrt(n) x_j - 1/2|, j in A, k = {k}", 1e-12)
     irrelevant = at_most("|E y sqrt(n) x_j|, j not in A, k = {k}", 1e-12)
-    sampler = at_least("chi-square p-value of the relevant bits, k = {k}", 0.001)
+    separable = at_least("share of the equal-bits half that majority gets right, k = {k}", 1)
+    inseparable = at_most("largest margin of a linear classifier on the uniform half, k = {k}", 1e-9)
 
     def work(self, lab: Lab) -> list[Arrays]:
         return lab.compute_each(sampled, [{"n": self.n, "k": k, "samples": self.samples, "fitted": self.fitted}
@@ -65,17 +81,15 @@ class Distribution(Trial):
         return float(stats.chisquare(arrays["counts"], expected).pvalue)
 
     def judge(self, got: list[Arrays]) -> Findings:
-        checks: list[Check] = []
-        numbers: dict[str, float] = {}
+        checks, numbers = [], {}
         for k, arrays in zip(self.k, got, strict=True):
-            exact = Moments.of(self.n, k)
+            exact, signs = Moments.of(self.n, k), cube(k)
             checks += [self.balanced(abs(exact.label), k=k),
                        self.relevant(float(np.abs(exact.correlations[:k] - 0.5).max()), k=k),
                        self.irrelevant(float(np.abs(exact.correlations[k:]).max()), k=k),
-                       self.sampler(self.p_value(k, arrays), k=k)]
-            numbers |= {f"share of the equal-bits half that majority gets right, k = {k}": exact.majority,
-                        f"error of the best linear classifier on D_A, k = {k}": float(arrays["error"]),
-                        f"its error where the bits are not equal, k = {k}": float(arrays["unequal_error"])}
+                       self.separable(exact.majority, k=k),
+                       self.inseparable(largest_margin(signs, signs.prod(1)), k=k)]
+            numbers[f"chi-square p-value of the sampler's relevant bits, k = {k}"] = self.p_value(k, arrays)
         return Findings(checks, self.rows(got), numbers)
 
     def draw(self, got: list[Arrays]) -> plots.Figure:
@@ -144,6 +158,51 @@ def draw_correlations(data: Sequence[Row]) -> plots.Figure:
     return figure
 
 
+# --- Theorem 1 --------------------------------------------------------------------------------------------------------
+
+IDENTITY, SEARCH, EXPONENTIAL = "Forster's bound, an identity", "embeddings searched for", "2^Omega(k) at n = 2k"
+
+
+def needed(n: int, k: int) -> int:
+    """The dimensions that Forster's bound asks for.
+
+    >>> needed(6, 3)
+    5
+    """
+    return math.isqrt(math.comb(n, k) - 1) + 1
+
+
+@computation
+def best_margins(seed: int, n: int, k: int, dimensions: int, starts: int) -> dict[str, Any]:
+    """From several starts, the smallest product of a parity's value with what an embedding makes of it."""
+    s = cube(n)
+    values = np.stack([s[:, list(chosen)].prod(1) for chosen in itertools.combinations(range(n), k)], axis=1)
+    return {"margins": [best_margin(values, dimensions, rng(seed, n, k, start)) for start in range(starts)]}
+
+
+def best_margin(values: Floats, dimensions: int, generator: np.random.Generator) -> float:
+    """Of inputs (rows) and weights (columns) in so many dimensions, found by descent on the squared hinge loss.
+
+    >>> best_margin(np.ones((2, 2)), 1, np.random.default_rng(0)) > 0
+    True
+    """
+    inputs, weights = values.shape
+    cut = inputs * dimensions
+
+    def parts(flat: Floats) -> tuple[Floats, Floats]:
+        return flat[:cut].reshape(inputs, dimensions), flat[cut:].reshape(weights, dimensions)
+
+    def cost(flat: Floats) -> tuple[float, Floats]:
+        left, right = parts(flat)
+        short = np.maximum(1 - values * (left @ right.T), 0)
+        pull = -2 * short * values
+        return float((short**2).sum()), np.concatenate([(pull @ right).ravel(), (pull.T @ left).ravel()])
+
+    start = generator.standard_normal((inputs + weights) * dimensions) / math.sqrt(dimensions)
+    left, right = parts(optimize.minimize(cost, start, jac=True, method="L-BFGS-B", options={"maxiter": 400}).x)
+    return float((values * (left @ right.T)).min())
+
+
 # --- Theorem 1 ------------------------------------------------------------------------------------------------------
 
 
@@ -160,16 +219,23 @@ class Thm1Forster(Trial):
 
     n = size(quick=[6, 7, 8, 9, 10], full=[6, 7, 8, 9, 10, 11, 12])
     k = size([3, 5])
-
-    equal = at_most("|bound - sqrt(number of parities)|, n = {n}, {parities}", 1e-6)
+    searched = size(quick=[[5, 3], [6, 3]], full=[[5, 3], [6, 3], [7, 3], [7, 5], [8, 3]], label="n, k of the search")
+    starts = size(quick=3, full=10, label="starts of the search")
+    largest = size(101, label="largest k at n = 2k")
+    equal = at_most("|bound - sqrt(number of parities)|, n = {n}, {parities}", 1e-6, exact=True, part=IDENTITY)
+    none = at_most("largest margin of an embedding in {dimensions} dimensions, n = {n}, k = {k}", 0, exact=True,
+                   part=SEARCH)
+    grows = at_least("least log2(dimension needed) / k, {kind} embeddings, k = 3 to {k}", "the exponent", exact=True,
+                     part=EXPONENTIAL)
 
     def classes(self, n: int) -> dict[str, list[int]]:
         """The degrees of the parities in each class."""
         return {f"k = {k}": [k] for k in self.k} | {"all parities": list(range(n + 1))}
 
-    def work(self, lab: Lab) -> list[Arrays]:
-        return lab.compute_each(spectral_norm, [{"n": n, "degrees": degrees} for n in self.n
-                                                for degrees in self.classes(n).values()])
+    def work(self, lab: Lab) -> tuple[list[Arrays], list[Arrays]]:
+        norms = [{"n": n, "degrees": degrees} for n in self.n for degrees in self.classes(n).values()]
+        asked = [{"n": n, "k": k, "dimensions": needed(n, k) - 1, "starts": self.starts} for n, k in self.searched]
+        return lab.compute_each(spectral_norm, norms), lab.compute_each(best_margins, asked)
 
     def rows(self, got: list[Arrays]) -> list[Row]:
         asked = [(n, name, degrees) for n in self.n for name, degrees in self.classes(n).items()]
@@ -180,13 +246,19 @@ class Thm1Forster(Trial):
                          "bound": math.sqrt(2**n * parities) / norm, "exact": math.sqrt(parities)})
         return rows
 
-    def judge(self, got: list[Arrays]) -> Findings:
-        rows = self.rows(got)
+    def judge(self, got: tuple[list[Arrays], list[Arrays]]) -> Findings:
+        rows = self.rows(got[0])
         checks = [self.equal(abs(row["bound"] - row["exact"]), n=row["n"], parities=row["class"]) for row in rows]
+        checks += [self.none(float(arrays["margins"].max()), dimensions=needed(n, k) - 1, n=n, k=k)
+                   for (n, k), arrays in zip(self.searched, got[1], strict=True)]
+        degrees = range(3, self.largest + 1, 2)
+        for kind, power in (("fixed", 1 / 2), ("random", 1 / 3)):
+            least = min(power * math.log2(math.comb(2 * k, k)) / k for k in degrees)
+            checks.append(self.grows(least, low=power, kind=kind, k=self.largest))
         return Findings(checks, rows)
 
-    def draw(self, got: list[Arrays]) -> plots.Figure:
-        rows = self.rows(got)
+    def draw(self, got: tuple[list[Arrays], list[Arrays]]) -> plots.Figure:
+        rows = self.rows(got[0])
         by_class = {name: [row for row in rows if row["class"] == name] for name in self.classes(self.n[0])}
         curves = {name: Series(self.n, [row["bound"] for row in part]) for name, part in by_class.items()}
         laws = {"_" * i + "square root of their number": (self.n, [row["exact"] for row in part])

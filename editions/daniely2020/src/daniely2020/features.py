@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from daniely2020.common import Row
-from daniely2020.first_step import lowest
+from daniely2020.first_step import good_share, good_units
 from daniely2020.theory import leaky
 from daniely2020.theory.leaky import Leaky
 from daniely2020.theory.leaky import features as leaky_features
@@ -28,11 +29,31 @@ from paritylab.claims import (
     between,
     claim,
     computation,
-    holds,
     rng,
     size,
 )
-from paritylab.plots import Series
+from paritylab.claims.intervals import bootstrap, share
+from paritylab.plots import Figure, Series
+
+BUMPS, CUT_OFF = "psi_r with a ReLU", "psi_r with a ReLU6, as printed"
+
+
+@computation
+def bump_chances(seed: int, k: int, eps: list[float], counts: int) -> dict[str, Any]:
+    """At n = k^8: the share of good units, and for each r and eps the probability that one is near psi_r.
+
+    For each eps also the share of a grid of u whose units are near psi_k cut off at 6.
+    """
+    problem = Leaky(k**8, k)
+    others = stats.binom.ppf((np.arange(counts) + 0.5) / counts, problem.n - k, 2 / 3).astype(int)
+    alpha = leaky.first_gradient(problem, good_units(problem, others)).relevant[:counts]
+    u = np.linspace(-problem.reach, problem.reach, 100_001)
+    unit = np.clip(np.multiply.outer(alpha.mean() * u / problem.n, problem.values) + problem.bias, 0, problem.upper)
+    apart = np.abs(k / problem.bias * unit - np.minimum(leaky_features.bump(k, problem.values), problem.upper)).max(1)
+    return {"share": good_share(problem), "cut": [np.mean(apart <= most) for most in eps],
+            "near": [[leaky_features.bump_chance(problem, r, alpha, most).mean() for most in eps]
+                     for r in problem.values.tolist()]}
+
 
 # --- Lemmas 8 and 9 -------------------------------------------------------------------------------------------------
 
@@ -49,63 +70,55 @@ from paritylab.plots import Series
 class Lemma89(Trial):
     """How many units are within eps of psi_r after the first step: among good ones, and among all; for every r."""
 
-    k = size([3, 5, 7])
-    n = size([1001, 10_001])
-    draws = size(100_000)
-
-    good = at_least("share of good units near psi_r, 99 % confidence, r = {r}, eps = {eps:g}, n = {n}, k = {k}",
-                    "eps / (8 k^2)")
-    all_ = at_least("share of all units near psi_r, 99 % confidence, r = {r}, eps = {eps:g}, n = {n}, k = {k}",
-                    "eps / (112 k^2.5)")
+    k = size([7, 9, 11])
+    quantiles = size(201, label="quantiles of |J|")
+    good = at_least("probability of a good unit near psi_r, r = {r}, eps = {eps:g}, k = {k}", "eps / (8 k^2)",
+                    exact=True, part=BUMPS)
+    all_ = at_least("probability of any unit near psi_r, r = {r}, eps = {eps:g}, k = {k}", "eps / (112 k^2.5)",
+                    exact=True, part=BUMPS)
+    cut = at_least("share of u with a good unit near psi_k cut off at 6, eps = {eps:g}, k = {k}", "eps / (8 k^2)",
+                   exact=True, part=CUT_OFF)
 
     @property
     def points(self) -> list[tuple[int, int]]:
         return list(itertools.product(self.k, self.n))
 
     def work(self, lab: Lab) -> list[Arrays]:
-        asked = [{"n": n, "k": k, "draws": self.draws, "eps": list(distances(k))} for k, n in self.points]
-        return lab.compute_each(near_bumps, asked)
+        return lab.compute_each(bump_chances, [{"k": k, "eps": list(distances(k)), "counts": self.quantiles}
+                                               for k in self.k])
 
     def judge(self, got: list[Arrays]) -> Findings:
         checks: list[Check] = []
-        for row, (near, good) in zip(rows := self.rows(got), self.counts(got), strict=True):
-            where = {name: row[name] for name in ("r", "eps", "n", "k")}
-            checks += [self.good(lowest(near, good), low=row["Lemma 8"], **where),
-                       self.all_(lowest(near, self.draws), low=row["Lemma 9"], **where)]
+        for row in (rows := self.rows(got)):
+            where = {name: row[name] for name in ("r", "eps", "k")}
+            checks += [self.good(row["of good"], low=row["Lemma 8"], **where),
+                       self.all_(row["of all"], low=row["Lemma 9"], **where)]
+        checks += [self.cut(float(share), low=eps / (8 * k**2), eps=eps, k=k)
+                   for k, arrays in zip(self.k, got, strict=True)
+                   for eps, share in zip(distances(k), arrays["cut"], strict=True)]
         return Findings(checks, rows)
 
-    def draw(self, got: list[Arrays]) -> plots.Figure:
-        return draw_bumps(self.rows(got), max(self.n))
+    def draw(self, got: list[Arrays]) -> Figure:
+        return draw_bumps([row | {"n": 0} for row in self.rows(got)], 0)
 
     def counts(self, got: list[Arrays]) -> list[tuple[int, int]]:
         """For each row how many units are near the bump, and how many are good."""
         return [(int(near), int(arrays["good"])) for arrays in got for near in arrays["near"].ravel()]
 
     def rows(self, got: list[Arrays]) -> list[Row]:
-        places = [(n, k, r, eps) for k, n in self.points for r in Leaky(n, k).values.tolist() for eps in distances(k)]
-        exact = [float(value) for arrays in got for value in arrays["exact"].ravel()]
-        return [{"n": n, "k": k, "r": r, "eps": eps, "of good": near / good, "of all": near / self.draws,
-                 "exact of good": chance, "Lemma 8": eps / (8 * k**2), "Lemma 9": eps / (112 * k**2.5)}
-                for (n, k, r, eps), (near, good), chance in zip(places, self.counts(got), exact, strict=True)]
+        found: list[Row] = []
+        for k, arrays in zip(self.k, got, strict=True):
+            places = itertools.product(Leaky(k**8, k).values.tolist(), distances(k))
+            found += [{"n": k**8, "k": k, "r": r, "eps": eps, "of good": chance,
+                       "of all": chance * float(arrays["share"]), "exact of good": chance,
+                       "Lemma 8": eps / (8 * k**2), "Lemma 9": eps / (112 * k**2.5)}
+                      for (r, eps), chance in zip(places, arrays["near"].ravel().tolist(), strict=True)]
+        return found
 
 
 def distances(k: int) -> tuple[float, float]:
     """The eps that are tried."""
     return 0.1 * k, 0.5
-
-
-@computation
-def near_bumps(seed: int, n: int, k: int, draws: int, eps: list[float]) -> dict[str, Any]:
-    """How many drawn units are good; for each r and eps, how many of them are near psi_r, and the exact share."""
-    problem = Leaky(n, k)
-    units, u = leaky.draw_units(problem, draws, rng(seed, 8, n, k))
-    good = np.flatnonzero(leaky.good(problem, units))
-    chosen = leaky.Units(units.plus[good], units.minus[good], units.others[good])
-    alpha = leaky.first_gradient(problem, chosen).relevant
-    bumps = problem.values.tolist()
-    apart = [leaky_features.bump_distance(problem, r, alpha, u[good]) for r in bumps]
-    return {"good": len(good), "near": [[np.sum(distance <= most) for most in eps] for distance in apart],
-            "exact": [[leaky_features.bump_chance(problem, r, alpha, most).mean() for most in eps] for r in bumps]}
 
 
 @plots.styled
@@ -128,6 +141,10 @@ def draw_bumps(data: Sequence[dict[str, Any]], n: int) -> plots.Figure:
     return figure
 
 
+PRINTED, CORRECTED, DRAWN, REGIME = ("weights as printed", "weights corrected", "drawn units, k = 3 and 5",
+                                     "many units, k = 7 to 11, n = k^10")
+
+
 # --- Lemma 10 -------------------------------------------------------------------------------------------------------
 
 
@@ -148,12 +165,13 @@ class Lemma10(Trial):
     k = size(quick=[3], full=[3, 5], label="k of the separators")
     q = size(quick=[125, 250, 500], full=[500, 2000, 8000])
     points = size(quick=1000, full=4000)
-    seeds = size(quick=2, full=5)
-
-    corrected = at_most("residual of the corrected weights, k = {k}", 1e-9)
-    printed = holds("residual of the printed weights, k = {k}", "> 1")
-    separated = at_least("share of seeds with a separator, q = {q}, k = {k}", 0.8)
-    slope = between("slope of log median |u| on log q, k = {k}", -0.7, -0.3)
+    seeds = size(quick=2, full=9)
+    regime = size(quick=[7], full=[7, 9, 11], label="k in the regime")
+    corrected = at_most("residual of the corrected weights, k = {k}", 1e-9, exact=True, part=CORRECTED)
+    printed = at_most("residual of the printed weights, k = {k}", 1e-9, exact=True, part=PRINTED)
+    separated = at_least("share of draws with a separator, q = {q}, all k", 0.8, part=DRAWN, claimed=1.0)
+    slope = between("slope of log median |u| on log q, k = {k}", -0.7, -0.3, part=DRAWN, claimed=-0.5)
+    norm = at_most("sqrt(q) |u*| / k^5, k = {k}, n = k^10", 1, exact=True, part=REGIME)
 
     def work(self, lab: Lab) -> list[Arrays]:
         asked = [{"n": self.n, "k": k, "q": q, "points": self.points, "number": number}
@@ -176,17 +194,19 @@ class Lemma10(Trial):
         rows: list[Row] = []
         for k in (3, 5, 7, 9, 11):
             found, printed = residual(k), residual(k, printed=True)
-            checks += [self.corrected(found, k=k), self.printed(printed > 1, printed, k=k)]
+            checks += [self.corrected(found, k=k), self.printed(printed, k=k)]
             rows.append({"k": k, "residual": found, "residual as printed": printed})
-        for k, norms in self.norms(got).items():
-            middle = np.median(norms, axis=1)
-            slope = float(np.polyfit(np.log(self.q), np.log(middle), 1)[0]) if np.isfinite(middle).all() else None
-            checks += [self.separated(float(np.isfinite(norms[-1]).mean()), q=self.q[-1], k=k), self.slope(slope, k=k)]
+        separators = self.norms(got)
+        last = np.concatenate([norms[-1] for norms in separators.values()])
+        checks.append(self.separated(*share(np.isfinite(last)), q=self.q[-1]))
+        for k, norms in separators.items():
+            interval = bootstrap(self.exponent, *norms, rng=self.rng(k))
+            checks.append(self.slope(self.exponent(*norms), interval, k=k))
             rows += [{"k": k, "n": self.n, "q": q, "seed": seed, "norm": float(norm), "limit": limit}
                      for q, limit, row in zip(self.q, self.limits[k], norms, strict=True)
                      for seed, norm in enumerate(row)]
-        theorem = math.sqrt(many_units(Leaky(7**10, 7))) / 7**5
-        return Findings(checks, rows, {"sqrt(q) |u*| / k^5, k = 7, n = 7^10, q -> infinity": theorem})
+        checks += [self.norm(math.sqrt(many_units(Leaky(k**10, k))) / k**5, k=k) for k in self.regime]
+        return Findings(checks, rows)
 
     def draw(self, got: list[Arrays]) -> plots.Figure:
         curves = {f"k = {k}": Series(self.q, np.median(norms, axis=1), norms.min(1), norms.max(1))
@@ -194,6 +214,11 @@ class Lemma10(Trial):
         laws = {"_" * i + "limit of many units, no noise": (self.q, limit)
                 for i, limit in enumerate(self.limits.values())}
         return plots.scaling_plot(curves, "pairs of units q", "smallest $|u|$ with margin 1", laws)
+
+    def exponent(self, *norms: Floats) -> float:
+        """The slope of log median norms on log q; NaN where a median is infinite."""
+        medians = np.array([np.median(each) for each in norms])
+        return float(np.polyfit(np.log(self.q), np.log(medians), 1)[0]) if np.isfinite(medians).all() else math.nan
 
 
 def residual(k: int, printed: bool = False) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from daniely2020.common import Row, Trained, best, practical, train
+from daniely2020.common import Row
 from daniely2020.exact import logistic
 from daniely2020.theory import leaky
 from daniely2020.theory.leaky import Leaky
@@ -19,13 +19,30 @@ from paritylab import plots
 from paritylab.aliases import Arrays, Floats
 from paritylab.baselines.kernels import feature_classifier, gaussian, kernel_classifier, ntk, polynomial
 from paritylab.claims import Check, Findings, Lab, Trial, at_least, at_most, between, claim, computation, size
-from paritylab.claims.intervals import proportion, share
+from paritylab.claims.intervals import mean
 
 TEST = 16_000
 PAIRS = 300
 """Units of the network that is trained on the linear methods' samples: one step, then a ridge fit of its output."""
 Scores = Callable[[Floats], Floats]
 Method = Callable[..., Scores]
+SAME = "the same 5,000 samples, n = 101"
+
+
+def grouped(rows: Sequence[Row]) -> dict[tuple[int, int, int, str], list[Row]]:
+    """Rows that differ by their seed alone."""
+    found: dict[tuple[int, int, int, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row["n"], row["k"], row["count"], row["method"]), []).append(row)
+    return found
+
+
+def budget(n: int, k: int, count: int) -> str:
+    """
+    >>> budget(61, 3, 10_000), budget(31, 3, 10_000)
+    ('k = 3, fewer samples than C(n, k)', 'k = 3, more samples than C(n, k)')
+    """
+    return f"k = {k}, {'more' if count > math.comb(n, k) else 'fewer'} samples than C(n, k)"
 
 
 @claim(
@@ -41,27 +58,19 @@ Method = Callable[..., Scores]
 class LinearFails(Trial):
     """Errors on the uniform half of linear methods and of the network; then all of them on the same 5000 samples."""
 
-    problems = size(quick=[[61, 3]], full=[[n, k] for k in (3, 5) for n in (61, 101)], label="n, k")
-    samples = size(quick=[2000], standard=[2000, 10_000], full=[2000, 10_000, 40_000], label="N")
     features = size(quick=[400], full=[400, 4000], label="D")
-    seeds = size(quick=1, standard=1, full=5)
     ridges = size(quick=[1.0], full=[0.001, 1.0])
-    networks = size(quick=[[61, 3, 200, 3000, 1]], standard=[[61, 3, 200, 5000, 5]],
-                    full=[[61, 3, 200, 5000, 5], [101, 5, 500, 100_000, 5]], label="n, k, q, T, seeds of the network")
-    same_k = size(quick=[5, 7], full=[3, 5, 7, 9], label="k on the same samples")
-
-    fails = at_least("uniform-half error of {method}, n = {n}, k = {k}, N = {count}", 0.25)
-    three = at_least("share of networks with uniform-half error <= 0.01, n = {n}, k = 3", 1)
-    five = at_least("share of networks with uniform-half error <= 0.05, n = {n}, k = 5", 0.6, only=("full",))
-    network = at_least("accuracy on D_A, network, the same samples, n = 101, k = {k}, seed {seed}", 0.99)
-    network_half = at_least(
-        "accuracy on its uniform half, network, the same samples, n = 101, k = {k}, seed {seed}", 0.99)
-    linear = at_most("accuracy on D_A, {method}, the same samples, n = 101, k = {k}, seed {seed}", 0.85)
-    linear_half = at_most(
-        "accuracy on its uniform half, {method}, the same samples, n = 101, k = {k}, seed {seed}", 0.7)
-    no_leak_half = between(
-        "accuracy on its uniform half, network without leak, the same samples, n = 101, k = {k}, seed {seed}",
-        0.47, 0.53)
+    problems = size(quick=[[61, 3]], full=[[61, 3], [31, 3], [101, 5]], label="n, k")
+    samples = size(quick=[2000], full=[10_000], label="N")
+    seeds = size(quick=2, standard=3, full=5)
+    same_k = size(quick=[5], full=[3, 5, 7, 9], label="k on the same samples")
+    fails = at_least("mean uniform-half error of {method}, n = {n}, k = {k}, N = {count}", 0.25, part="{part}")
+    network = at_least("mean accuracy on D_A, network, the same samples, k = {k}", 0.99, part=SAME)
+    network_half = at_least("mean accuracy on its uniform half, network, the same samples, k = {k}", 0.99, part=SAME)
+    linear = at_most("mean accuracy on D_A, {method}, the same samples, k = {k}", 0.85, part=SAME)
+    linear_half = at_most("mean accuracy on its uniform half, {method}, the same samples, k = {k}", 0.7, part=SAME)
+    no_leak_half = between("mean accuracy on its uniform half, network without leak, the same samples, k = {k}", 0.47,
+                           0.53, part=SAME)
 
     def samplings(self) -> list[Sampling]:
         """Those on which linear methods alone are tried."""
@@ -79,10 +88,9 @@ class LinearFails(Trial):
         found = [Attempt(each.method, each.options | {"ridge": ridge}) for each in embeddings for ridge in self.ridges]
         return found + ([Attempt("network"), Attempt("network without leak")] if network else [])
 
-    def work(self, lab: Lab) -> tuple[list[Arrays], list[Arrays], list[Trained]]:
-        alone, same = (self.asked(lab, samplings, network)
-                       for samplings, network in ((self.samplings(), False), (self.same_samplings(), True)))
-        return alone, same, [train(lab, [practical(n, k, q)], steps, runs) for n, k, q, steps, runs in self.networks]
+    def work(self, lab: Lab) -> Any:
+        return [self.asked(lab, samplings, network) for samplings, network in
+                ((self.samplings(), False), (self.same_samplings(), True))]
 
     def asked(self, lab: Lab, samplings: Sequence[Sampling], network: bool) -> list[Arrays]:
         """What every method makes of these samplings."""
@@ -107,38 +115,28 @@ class LinearFails(Trial):
                       "uniform accuracy": 1 - result["wrong"] / result["uniform"]} for name, result in found.items()]
         return rows
 
-    def judge(self, got: tuple[list[Arrays], list[Arrays], list[Trained]]) -> Findings:
+    def judge(self, got: Any) -> Findings:
         alone = self.rows(self.samplings(), False, got[0])
         same = self.rows(self.same_samplings(), True, got[1])
         checks: list[Check] = []
-        count = 10_000 if 10_000 in self.samples else max(self.samples)
-        for n, k in self.problems:
-            asked = [row for row in alone if (row["n"], row["k"], row["count"]) == (n, k, count)]
-            for method in dict.fromkeys(row["method"] for row in asked):
-                wrong, total = (sum(row[name] for row in asked if row["method"] == method)
-                                for name in ("wrong", "uniform"))
-                checks.append(self.fails(*proportion(wrong, total), method=method, n=n, k=k, count=count))
-        for (n, k, *_), trained in zip(self.networks, got[2], strict=True):
-            rule, level = (self.three, 0.01) if k == 3 else (self.five, 0.05)
-            checks.append(rule(*share(best(trained.rows[0], "uniform error") <= level), n=n))
-        checks += [check for row in same if row["k"] in (5, 7) for check in self.separated(row)]
-        note = ("On the same samples, the network makes one gradient step and fits its output weights to them by ridge "
-                "regression; of a linear method's ridges the best is shown.")
-        return Findings(checks, alone + same, note=note)
+        for (n, k, count, method), rows in grouped(alone).items():
+            errors = [1 - row["uniform accuracy"] for row in rows]
+            checks.append(self.fails(*mean(errors), method=method, n=n, k=k, count=count, part=budget(n, k, count)))
+        for (_, k, _, method), rows in grouped(same).items():
+            checks += self.told(method, k, rows)
+        return Findings(checks, alone + same)
 
-    def separated(self, row: Row) -> list[Check]:
-        """The network learns both halves, no linear method either, and without the leak the network learns nothing."""
-        method, where = row["method"], {"k": row["k"], "seed": row["seed"]}
-        all_ = proportion(row["right"], row["inputs"])
-        half = proportion(row["uniform"] - row["wrong"], row["uniform"])
-        if method == "network without leak":
-            return [self.no_leak_half(*half, **where)]
-        if method == "network":
-            return [self.network(*all_, **where), self.network_half(*half, **where)]
-        return [self.linear(*all_, method=method, **where), self.linear_half(*half, method=method, **where)]
-
-    def draw(self, got: tuple[list[Arrays], list[Arrays], list[Trained]]) -> plots.Figure:
+    def draw(self, got: Any) -> plots.Figure:
         return draw_separation(self.rows(self.same_samplings(), True, got[1]))
+
+    def told(self, method: str, k: int, rows: Sequence[Row]) -> list[Check]:
+        """The network learns both halves, no linear method either, and without the leak the network learns nothing."""
+        all_, half = (mean([row[name] for row in rows]) for name in ("accuracy", "uniform accuracy"))
+        if method == "network without leak":
+            return [self.no_leak_half(*half, k=k)]
+        if method == "network":
+            return [self.network(*all_, k=k), self.network_half(*half, k=k)]
+        return [self.linear(*all_, method=method, k=k), self.linear_half(*half, method=method, k=k)]
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 from matplotlib.ticker import NullLocator
-from scipy import stats
 
-from glasgow2023.common import network
+from glasgow2023.common import network, ratio_of_means
 from glasgow2023.gradients import fresh, signs
 from glasgow2023.theory import xor
 from paritylab import Parity, Protocol, Setup, plots
 from paritylab.aliases import Floats
 from paritylab.baselines import kernels
-from paritylab.claims import Findings, Lab, Trial, at_least, at_most, claim, computation, rng, size
+from paritylab.claims import Findings, Lab, Trial, at_least, at_most, between, claim, computation, rng, size
+from paritylab.claims.intervals import bootstrap
 from paritylab.claims.medians import samples
 from paritylab.running.sweeps import Result
 
@@ -35,11 +35,10 @@ class Remark21Rotation(Trial):
     d = size(32)
     width = size(64)
     steps = size(50)
-    seeds = size(quick=10, full=20)
     theta, eta, batch = 0.3, 0.25, 128
-
     gap = at_most("largest |f_A(x) - f_B(Qx)| after {steps} steps, in double precision", 1e-8)
-    alike = at_least("Mann-Whitney p of samples to 99 %, axis-aligned against rotated", 0.01)
+    seeds = size(quick=40, full=200)
+    alike = between("mean samples to 99 %, rotated / axis-aligned", 0.9, 1.1, claimed=1.0)
 
     def work(self, lab: Lab) -> list[Result]:
         protocol = Protocol(max_steps=1000, eval_every=1, eval_size=4000, threshold=0.99)
@@ -68,11 +67,12 @@ class Remark21Rotation(Trial):
         return gaps
 
     def judge(self, got: list[Result]) -> Findings:
-        needed = [samples(result.records, self.batch) for result in got]
-        p_value = float(stats.mannwhitneyu(needed[0], needed[1]).pvalue)
+        straight, turned = (samples(result.records, self.batch) for result in got)
+        interval = bootstrap(ratio_of_means, turned, straight, rng=self.rng(self.d, 1))
+        checks = [self.gap(self.gaps[-1], steps=self.steps), self.alike(ratio_of_means(turned, straight), interval)]
         rows = [{"basis": basis, "run": run, "samples": float(value) if value < np.inf else None}
-                for basis, values in zip(("axes", "rotated"), needed, strict=True) for run, value in enumerate(values)]
-        return Findings([self.gap(self.gaps[-1], steps=self.steps), self.alike(p_value)], rows)
+                for basis, values in (("axes", straight), ("rotated", turned)) for run, value in enumerate(values)]
+        return Findings(checks, rows)
 
     def draw(self, got: list[Result]) -> plots.Figure:
         return rotation_plot(self.gaps, [samples(result.records, self.batch) for result in got])

@@ -11,7 +11,8 @@ from glasgow2023.theory import xor
 from glasgow2023.theory.xor.phases import Phases, growth_rate
 from paritylab import Protocol, plots
 from paritylab.aliases import Floats
-from paritylab.claims import Findings, Lab, Rule, Trial, at_least, claim, size
+from paritylab.claims import Findings, Lab, Rule, Trial, at_least, at_most, between, claim, size
+from paritylab.claims.intervals import bootstrap, mean, share
 from paritylab.claims.medians import exponent, samples, spread
 from paritylab.running.sweeps import Result
 
@@ -76,11 +77,15 @@ class OpenGaussian(Trial):
     """Growth of |w_sig| and final accuracy with N(0, I) inputs, the label still the sign of x1 x2."""
 
     d = size(quick=[32], full=[32, 64, 128])
-    seeds = size(quick=3, full=10)
     width = size(256)
     theta = eta = 0.1
-
-    fit = at_least("median R^2 of the log-linear fit of median |w_sig| up to theta, d = {d}", 0.98)
+    seeds = size(quick=3, full=20)
+    fit = at_least("median R^2 of the log-linear fit of median |w_sig| up to theta, d = {d}", 0.98, part="phase 1")
+    rate = between("mean growth rate of median |w_sig|, d = {d}", round(0.9 * xor.GAUSSIAN_RATE, 4),
+                   round(1.1 * xor.GAUSSIAN_RATE, 4), part="phase 1", claimed=xor.GAUSSIAN_RATE)
+    balanced = at_least("share of runs whose margins end within 1.15, all d", 0.8, part="phase 2")
+    accuracy = at_least("mean accuracy at T, d = {d}", 0.95, part="phase 2")
+    falling = at_most("slope of log median error at T on log d", 0, part="phase 2", only=("standard", "full"))
 
     def watch(self, d: int) -> Watch:
         about = {"d": d, "width": self.width, "theta": self.theta, "eta": self.eta, "batch": 4 * d}
@@ -92,16 +97,20 @@ class OpenGaussian(Trial):
     def judge(self, got: list[Phases]) -> Findings:
         checks, rows, numbers = [], [], {}
         for d, phases in zip(self.d, got, strict=True):
-            fits = [growth_rate(phases["time"], sig, self.theta) for sig in phases["sig"]]
-            checks.append(self.fit(float(np.median([fit[1] for fit in fits])), d=d))
+            rates, fits = np.array([growth_rate(phases["time"], sig, self.theta) for sig in phases["sig"]]).T
             accuracy, margins = phases["accuracy"][:, -1], phases["margins"][:, -1]
-            numbers[f"growth rate of |w_sig|, d = {d}"] = float(np.median([fit[0] for fit in fits]))
+            checks += [self.fit(float(np.median(fits)), bootstrap(np.median, fits, rng=self.rng(d)), d=d),
+                       self.rate(*mean(rates), d=d), self.accuracy(*mean(accuracy), d=d)]
+            numbers[f"growth rate of |w_sig|, d = {d}"] = float(np.median(rates))
             numbers[f"final accuracy, median, d = {d}"] = float(np.median(accuracy))
             numbers[f"final accuracy, least, d = {d}"] = float(accuracy.min())
-            rows += [{"d": d, "run": run, "rate": rate, "r_squared": r_squared, "accuracy": float(accuracy[run]),
-                      "loss": float(phases["loss"][run, -1]),
-                      "margin_ratio": float(margins[run].max() / margins[run].min())}
-                     for run, (rate, r_squared) in enumerate(fits)]
+            rows += [{"d": d, "run": run, "rate": float(rates[run]), "r_squared": float(fits[run]),
+                      "accuracy": float(accuracy[run]), "loss": float(phases["loss"][run, -1]),
+                      "margin_ratio": float(margins[run].max() / margins[run].min())} for run in range(len(rates))]
+        ends = np.concatenate([phases["margins"][:, -1] for phases in got])
+        checks.append(self.balanced(*share(ends.max(1) <= 1.15 * ends.min(1))))
+        if len(self.d) > 1:
+            checks.append(self.falling(*exponent(self.d, [1 - phases["accuracy"][:, -1] for phases in got])))
         numbers["predicted growth rate, sqrt(2/pi) / pi"] = xor.GAUSSIAN_RATE
         return Findings(checks, rows, numbers)
 

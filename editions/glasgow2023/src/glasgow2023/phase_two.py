@@ -11,11 +11,12 @@ from matplotlib.ticker import NullLocator
 
 from glasgow2023.common import Watch, tracked, watched
 from glasgow2023.theory import xor
-from glasgow2023.theory.xor.phases import Phases
-from paritylab import plots
+from glasgow2023.theory.xor.phases import HEAVY, Phases, summarise
+from paritylab import curves, plots
 from paritylab.aliases import Floats
-from paritylab.claims import Findings, Lab, Trial, at_least, at_most, between, claim, holds, size
-from paritylab.claims.intervals import mean
+from paritylab.claims import Findings, Lab, Trial, at_least, at_most, between, claim, computation, size
+from paritylab.claims.intervals import bootstrap, mean, share
+from paritylab.claims.medians import ratio_of_medians
 
 STARTS = {"50/50 signs": 0.5, "70/30 signs": 0.7}
 
@@ -46,6 +47,26 @@ def second_phase(phases: Phases, run: int) -> slice:
     return slice(int(first[0]), end) if len(first) else slice(0, 0)
 
 
+def start_of(name: str) -> str:
+    """The kind of start in the name of runs.
+
+    >>> start_of("eta = 0.1, 50/50 signs")
+    '50/50 signs'
+    """
+    return name.rpartition(", ")[2]
+
+
+def margin_growth(phases: Phases, run: int) -> dict[str, float]:
+    """Of phase 2 of a run: how often gamma_min rises, both margins' growth over the lemma's, and their ratios."""
+    time, margins = phases["time"], phases["margins"][run][second_phase(phases, run)]
+    least, most = margins.min(1), margins.max(1)
+    speeds = [float(np.mean(np.diff(np.log(each)) / (2 * (time[1] - time[0]) * xor.MARGIN_RATE * xor.slope(each[:-1]))))
+              for each in (least, most)]
+    return {"records": len(margins), "rising": float(np.mean(np.diff(least) >= 0)), "least_over_predicted": speeds[0],
+            "most_over_predicted": speeds[1], "ratio_at_start": float(most[0] / least[0]),
+            "ratio_at_end": float(most[-1] / least[-1])}
+
+
 @claim(
     "glasgow2023.phase2-margins",
     where="Lemma 4.4 / Lemma D.3 items 2-3",
@@ -59,29 +80,24 @@ def second_phase(phases: Phases, run: int) -> slice:
 class Phase2Margins(MarginRuns):
     """The weakest margin grows at the rate 2 tau g_max, and the margins become equal."""
 
-    rising = at_least("share of records in which gamma_min does not fall, {runs}", 0.98)
-    speed = between("mean growth of gamma_min / (2 eta tau g_max), {runs}", 0.8, 1.2)
-    equal = at_least("share of seeds whose margins end within 1.15 and closer than at first, {runs}", 0.8)
+    seeds = size(quick=5, full=17)
+    rising = at_least("share of runs whose gamma_min falls in at most 2 % of records, {runs}", 0.8, part="{start}")
+    speed = between("mean growth of gamma_min / (2 eta tau g_max), {runs}", 0.9, 1.1, part="{start}", claimed=1.0)
+    slower = at_most("mean growth of gamma_max / (2 eta tau g_min), {runs}", 1.1, part="{start}", claimed=1.0)
+    equal = at_least("share of runs whose margins end within 1.15 and closer than at first, {runs}", 0.8,
+                     part="{start}")
 
     def judge(self, got: list[Phases]) -> Findings:
         checks, rows = [], []
         for name, phases in self.named(got).items():
-            eta = float(phases["time"][1] / phases["steps"][1])
-            rising, speeds, ended = [], [], []
-            for run in range(self.seeds):
-                margins = phases["margins"][run][second_phase(phases, run)]
-                least, most = margins.min(1), margins.max(1)
-                rising.append(np.diff(least) >= 0)
-                predicted = 2 * eta * xor.MARGIN_RATE * xor.slope(least[:-1])
-                speeds.append(float(np.mean(np.diff(np.log(least)) / (5 * predicted))))
-                ratios = most / least
-                ended.append(bool(ratios[-1] <= 1.15 and ratios[-1] < ratios[0]))
-                rows.append({"runs": name, "run": run, "records": len(margins), "rising": float(np.mean(rising[-1])),
-                             "growth_over_predicted": speeds[-1], "ratio_at_start": float(ratios[0]),
-                             "ratio_at_end": float(ratios[-1])})
-            checks += [self.rising(float(np.concatenate(rising).mean()), runs=name),
-                       self.speed(*mean(speeds), runs=name),
-                       self.equal(float(np.mean(ended)), runs=name)]
+            made = [margin_growth(phases, run) for run in range(self.seeds)]
+            where: dict[str, Any] = {"runs": name, "start": start_of(name)}
+            checks += [self.rising(*share([each["rising"] >= 0.98 for each in made]), **where),
+                       self.speed(*mean([each["least_over_predicted"] for each in made]), **where),
+                       self.slower(*mean([each["most_over_predicted"] for each in made]), **where),
+                       self.equal(*share([each["ratio_at_end"] <= min(1.15, each["ratio_at_start"]) for each in made]),
+                                  **where)]
+            rows += [{"runs": name, "run": run, **each} for run, each in enumerate(made)]
         return Findings(checks, rows)
 
     def draw(self, got: list[Phases]) -> plots.Figure:
@@ -115,6 +131,48 @@ def margins_plot(made: dict[str, Phases]) -> plots.Figure:
     return figure
 
 
+CARRIED, AS_PRINTED = "one set carried along, factor 1 for exp(6H)", "as printed, at d = 64"
+SERIES = {"zeta": "relaxed", "strict_zeta": "zeta", "strict_zeta_asked": "asked", "zeta_of_S": "kept",
+          "outside_S_over_margin": "followed"}
+
+
+def heavy_part(phases: Phases, run: int) -> slice:
+    """The records from the one whose heavy set is carried along to the end of phase 2."""
+    below = np.flatnonzero(phases["relaxed"][run] < HEAVY)
+    return slice(int(below[0]), second_phase(phases, run).stop) if len(below) else slice(0, 0)
+
+
+@computation
+def carried(seed: int, engine: str, **about: Any) -> Phases:
+    """As ``tracked``; ``kept`` is the largest relaxed zeta in the carried set, ``asked`` is exp(-10 H)."""
+    watch = Watch(**about)
+    made: list[dict[str, Floats]] = []
+    for run in range(watch.runs):
+        found = curves(watch.setup, watch.steps, watch.every, [run], seed=seed, engine=engine, weights=True,
+                       progress=False)
+        networks = xor.Neurons.of(found.weights)
+        records = carry([xor.Neurons(w, a) for w, a in zip(networks.w[0], networks.a[0], strict=True)])
+        made.append({"steps": found.steps, "loss": found.loss[0],
+                     **{name: np.array([record[name] for record in records]) for name in records[0]}})
+    steps = made[0].pop("steps")
+    whole = {name: np.stack([each[name] for each in made]) for name in made[0]}
+    return {"steps": steps, "time": watch.about["eta"] * steps, **whole}
+
+
+def carry(networks: list[xor.Neurons]) -> list[dict[str, Any]]:
+    """Summaries of a run's networks with one set S, the heavy one of the first relaxed zeta below 0.1."""
+    followed: xor.Heaviness | None = None
+    found: list[dict[str, Any]] = []
+    for neurons in networks:
+        if followed is None and (now := xor.heaviness(neurons, strict=False)).zeta < HEAVY:
+            followed = now
+        ratio = (neurons.perp + np.abs(neurons.opp)) / np.abs(neurons.sig)
+        height = max(1.0, float(np.mean(neurons.size.astype(float) ** 2)) / 2)
+        found.append(summarise(neurons, followed) | {
+            "kept": float(ratio[followed.members].max()) if followed else math.nan, "asked": math.exp(-10 * height)})
+    return found
+
+
 @claim(
     "glasgow2023.def4-2-signal-heavy",
     where="Definition 4.2; Lemma 4.4 item 1",
@@ -132,39 +190,35 @@ class Def42SignalHeavy(MarginRuns):
     along as in Lemma D.3, the largest heavy one at the first zeta below 0.1.
     """
 
-    zeta = at_least("share of records with zeta <= 1.2 of its least so far, {runs}", 0.95)
-    outside = at_most("largest (mass outside the set / gamma_min) over its least so far, {runs}", 1.2)
-    ratio = at_most("largest |a| / |w|, {runs}", 1 + 1e-5)
+    seeds = size(quick=3, full=10)
+    zeta = at_most("mean over runs of the largest rise of the carried set's zeta, {runs}", 1.2, part=CARRIED)
+    outside = at_most("mean over runs of the largest rise of (mass outside S / gamma_min), {runs}", 1.2, part=CARRIED)
+    ratio = at_least("share of runs with |a| <= (1 + 1e-5) |w| throughout, all starts", 0.8, part=CARRIED)
+    printed = at_least("share of runs that are signal-heavy with zeta < exp(-10 H) at some record, all starts", 0.8,
+                       part=AS_PRINTED)
 
     def judge(self, got: list[Phases]) -> Findings:
-        checks, rows, numbers = [], [], {}
+        checks, rows, smallest = [], [], []
         for name, phases in self.named(got).items():
-            kept: list[Any] = []
-            rises: dict[str, list[float]] = {"followed": [], "light": []}
-            for run in range(self.seeds):
-                zeta = phases["relaxed"][run]
-                below = np.flatnonzero(zeta < 0.1)
-                end = second_phase(phases, run).stop
-                part = slice(int(below[0]), end) if len(below) else slice(0, 0)
-                kept.append(zeta[part] <= 1.2 * np.minimum.accumulate(zeta[part]))
-                rises["followed"].append(rise(phases["followed"][run][part]))
-                rises["light"].append(rise(phases["light"][run][part]))
-                rows += [{"runs": name, "run": run, "time": float(phases["time"][i]), "zeta": float(zeta[i]),
-                          "strict_zeta": float(phases["zeta"][run][i]),
-                          "outside_over_margin": float(phases["light"][run][i]),
-                          "outside_S_over_margin": float(phases["followed"][run][i]),
-                          "balance": float(phases["size2"][run][i] - phases["a2"][run][i])} for i in range(end)]
-            share = float(np.concatenate(kept).mean()) if sum(map(len, kept)) else None
-            checks += [self.zeta(share, runs=name), self.outside(max(rises["light"]), runs=name),
-                       self.ratio(float(phases["ratio"].max()), runs=name)]
-            numbers[f"the same of one set carried along, {name}"] = max(rises["followed"])
-        note = ("The heavy set of each record's own zeta shrinks with zeta, and a few of the last neurons that leave "
-                "it raise its ratio; the mass outside one set that is carried along, as in the lemma, is among the "
-                "numbers.")
-        return Findings(checks, rows, numbers, note)
+            parts = [heavy_part(phases, run) for run in range(self.seeds)]
+            checks += [rule(*mean([rise(phases[series][run][part]) for run, part in enumerate(parts)]), runs=name)
+                       for rule, series in ((self.zeta, "kept"), (self.outside, "followed"))]
+            smallest += [float(phases["zeta"][run][: part.stop].min()) for run, part in enumerate(parts)]
+            rows += [{"runs": name, "run": run, "time": float(phases["time"][i]),
+                      **{label: float(phases[series][run][i]) for label, series in SERIES.items()}}
+                     for run, part in enumerate(parts) for i in range(part.stop)]
+        within = np.concatenate([phases["ratio"].max(1) <= 1 + 1e-5 for phases in got])
+        heavy = np.concatenate([np.any(phases["zeta"] < phases["asked"], axis=1) for phases in got])
+        checks += [self.ratio(*share(within)), self.printed(*share(heavy))]
+        return Findings(checks, rows, {"smallest zeta with the printed factor": min(smallest)})
 
     def draw(self, got: list[Phases]) -> plots.Figure:
         return heaviness_plot(self.named(got))
+
+    def work(self, lab: Lab) -> list[Phases]:
+        about = {"d": 64, "width": self.width, "theta": 0.1, "batch": 2048}
+        return watched(lab, carried, [Watch(about | {"eta": eta, "share": share}, round(30 / eta), 5, self.seeds)
+                                      for eta, share in itertools.product(self.eta, STARTS.values())])
 
 
 def rise(values: Floats) -> float:
@@ -219,16 +273,15 @@ class Remark43Frozen(Trial):
     """Growth of the signal and of the margin with both layers trained, and with the second one frozen."""
 
     width = size(quick=256, full=512)
-    seeds = size(10)
     m = size(quick=[32, 2048], full=[32, 128, 2048])
-
-    exponential = holds(
-        "log-linear fit beats linear fit, joint, from step 100 until g_min < 1/2 (saturation) or step 200",
-        "larger R^2")
-    linear = at_least("R^2 of the linear fit, frozen, steps 100 to 200", 0.99)
-    beats = holds("linear fit beats log-linear fit, frozen", "larger R^2")
-    margin = at_least("gamma_min at step 200, joint / frozen", 20.0)
-    mass = at_least("share of seeds with more non-signal mass at T if frozen, m = d/2", 0.8)
+    seeds = size(quick=10, full=60)
+    exponential = at_least(
+        "median R^2 of the log-linear fit less the linear one, joint, from step 100 until g_min < 1/2 or step 200", 0,
+        part="growth")
+    linear = at_least("median R^2 of the linear fit, frozen, steps 100 to 200", 0.99, part="growth")
+    beats = at_least("median R^2 of the linear fit less the log-linear one, frozen, steps 100 to 200", 0, part="growth")
+    margin = at_least("gamma_min at step 200, joint / frozen, of medians", 20.0, part="growth")
+    mass = at_least("share of runs with more non-signal mass at T if frozen, m = d/2", 0.8, part="non-signal mass")
 
     @property
     def points(self) -> list[tuple[int, str]]:
@@ -265,16 +318,14 @@ class Remark43Frozen(Trial):
 
     def judge(self, got: list[Phases]) -> Findings:
         joints, frozens = self.fits(got)
-        linear, exponential = frozens.T
-        least = {name: float(np.median(values)) for name, values in self.least(got).items()}
-        share = self.shares(got)
-        checks = [
-            self.exponential(bool(np.median(joints[:, 1] - joints[:, 0]) > 0), float(np.median(joints[:, 1]))),
-            self.linear(float(np.median(linear))),
-            self.beats(bool(np.median(linear - exponential) > 0), float(np.median(exponential))),
-            self.margin(least["joint"] / least["frozen"]),
-            self.mass(float(np.mean(share["frozen"] > share["joint"]))),
-        ]
+        least, shares = self.least(got), self.shares(got)
+        medians = ((self.exponential, joints[:, 1] - joints[:, 0]), (self.linear, frozens[:, 0]),
+                   (self.beats, frozens[:, 0] - frozens[:, 1]))
+        checks = [rule(float(np.median(values)), bootstrap(np.median, values, rng=self.rng(place)))
+                  for place, (rule, values) in enumerate(medians)]
+        checks += [self.margin(ratio_of_medians(least["joint"], least["frozen"]),
+                               bootstrap(ratio_of_medians, least["joint"], least["frozen"], rng=self.rng(3))),
+                   self.mass(*share(shares["frozen"] > shares["joint"]))]
         return Findings(checks, self.rows(got), self.numbers(got))
 
     def numbers(self, got: list[Phases]) -> dict[str, float]:

@@ -31,7 +31,7 @@ class Verification:
     """What is verified, by which sample, and what was found; interrupted, the report has what was done.
 
     Args:
-        claims: whose evidence is verified, by the first rule and by an amended one.
+        claims: whose evidence is verified.
         out: where records and trials of one's own are.
         share: of stored records, of listed Setups and of trials; at least one of each.
         minutes: instead of a share, how long it may last; a third for each.
@@ -50,7 +50,7 @@ class Verification:
         store: bool = True,
         progress: bool | None = None,
     ) -> None:
-        self.claims = [version for claim in claims for version in (claim, claim.amended) if version is not None]
+        self.claims = claims
         self.out, self.progress = out, progress
         self.share = share if minutes is None else None
         self.seconds = None if minutes is None else 60 * minutes

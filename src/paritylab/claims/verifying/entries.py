@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from paritylab.storage.kept import KeptWarning, digest_of, load_document, seal_h
 
 @dataclass(frozen=True)
 class Entry:
-    """What came of one trial of a claim, by one of its rules."""
+    """What came of one trial of a claim."""
 
     claim: Claim
     source: str
@@ -30,7 +29,7 @@ class Entry:
 
     @property
     def where(self) -> str:
-        return f"{self.claim.key}, {self.source}, {self.found['size']}"
+        return f"{self.claim.id}, {self.source}, {self.found['size']}"
 
     @property
     def seconds(self) -> float:
@@ -41,7 +40,7 @@ class Entry:
         """The file that lists the records it stands on; None if it has none, or a damaged one."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", KeptWarning)  # check_files tells
-            return evidence.sources_of(out, self.claim.key, self.found | {"source": self.source})
+            return evidence.sources_of(out, self.claim.id, self.found | {"source": self.source})
 
 
 def entries(claims: Sequence[Claim], out: Path) -> list[Entry]:
@@ -50,12 +49,12 @@ def entries(claims: Sequence[Claim], out: Path) -> list[Entry]:
         warnings.simplefilter("ignore", KeptWarning)
         warnings.simplefilter("ignore", evidence.EvidenceWarning)
         return [Entry(claim, source, each) for claim in claims for source, sizes in (
-            ("shipped", evidence.shipped(claim.key)), ("local", evidence.local(out, claim.key)))
+            ("shipped", evidence.shipped(claim.id)), ("local", evidence.local(out, claim.id)))
             for each in sizes.values()]
 
 
 def check_words(entry: Entry, report: Report) -> None:
-    """Derive results and verdict from values and intervals again."""
+    """Derive results from values and intervals again."""
     report.checked["trials whose words were derived again from their numbers"] += 1
     try:
         for line in words.differences(entry.claim, entry.found):
@@ -66,38 +65,31 @@ def check_words(entry: Entry, report: Report) -> None:
 
 def check_files(claims: Sequence[Claim], out: Path, report: Report, progress: bool | None = None) -> None:
     """Compare digests, of shipped evidence and of one's own."""
-    commits: dict[Path, Commit | None] = {}
     with Bar("digests", len(claims), progress) as bar:
         for done, claim in enumerate(claims, 1):
-            for where, path in _shipped(claim, report):
-                commit = _once(commits, path.parent)
-                _as_committed(where, path, commit, report)
+            _shipped(claim, report)
             for size in evidence.SIZES:
-                path = evidence.local_directory(out, claim.key, size) / "result.json"
+                path = evidence.local_directory(out, claim.id, size) / "result.json"
                 if path.is_file():
-                    _local(f"{claim.key}, local, {size}", path, report)
+                    _local(f"{claim.id}, local, {size}", path, report)
             bar.show(done)
 
 
-def _shipped(claim: Claim, report: Report) -> Iterator[tuple[str, Path]]:
-    """Compare all digests that shipped evidence has; what has none is left to the caller."""
-    folder, where = evidence.shipped_directory(claim.key), f"{claim.key}, shipped"
+def _shipped(claim: Claim, report: Report) -> None:
+    """Compare all digests of shipped evidence."""
+    folder, where = evidence.shipped_directory(claim.id), f"{claim.id}, shipped"
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", evidence.EvidenceWarning)
-        document = evidence.shipped_document(claim.key)
+        document = evidence.shipped_document(claim.id)
     for each in said:
         report.differ(where, str(each.message))
-    old = [f"{claim.key}.{suffix}" for suffix in ("svg", *evidence.SHIPPABLE)] if "files" not in document else []
     for size, entry in document.get("sizes", {}).items():
-        if "digest" in entry:
-            one = f"{where}, {size}"
-            _digest(one, seal_holds(entry), "its numbers or words are not those that were recorded", report)
-            _file(one, folder / entry["records"]["file"], entry["records"]["digest"], report)
-        else:
-            old.append(f"{claim.key}.json")
+        one = f"{where}, {size}"
+        _digest(one, seal_holds(entry), "its numbers or words are not those that were recorded", report)
+        if listed := entry.get("records"):
+            _file(one, folder / listed["file"], listed["digest"], report)
     for name, digest in document.get("files", {}).items():
         _file(where, folder / name, digest, report)
-    yield from ((where, folder / name) for name in dict.fromkeys(old) if (folder / name).is_file())
 
 
 def _local(where: str, path: Path, report: Report) -> None:
@@ -121,40 +113,3 @@ def _digest(where: str, sound: bool, what: str, report: Report) -> None:
     report.checked["digests"] += 1
     if not sound:
         report.differ(where, what)
-
-
-@dataclass(frozen=True)
-class Commit:
-    """The files of a folder that are under version control, and those that are not as they were committed."""
-
-    tracked: set[str]
-    changed: set[str]
-
-    @classmethod
-    def of(cls, folder: Path) -> Commit | None:
-        """None where nobody can tell."""
-        lists: list[set[str]] = []
-        for asked in (["ls-files", "-z"], ["diff", "--name-only", "--relative", "-z", "HEAD", "--", "."]):
-            call = ["git", "--no-optional-locks", *asked]
-            try:
-                done = subprocess.run(call, cwd=folder, capture_output=True, check=True)
-            except (OSError, subprocess.SubprocessError):
-                return None
-            lists.append(set(done.stdout.decode(errors="replace").split("\0")))
-        return cls(*lists)
-
-
-def _once(known: dict[Path, Commit | None], folder: Path) -> Commit | None:
-    if folder not in known:
-        known[folder] = Commit.of(folder)
-    return known[folder]
-
-
-def _as_committed(where: str, path: Path, commit: Commit | None, report: Report) -> None:
-    """A file without a digest can be compared with its commit, where there is one."""
-    if commit is None or path.name not in commit.tracked:
-        report.left_out["files without a digest, and without a commit to compare them with"] += 1
-        return
-    report.checked["files without a digest, compared with their commit"] += 1
-    if path.name in commit.changed:
-        report.differ(where, f"{path.name} is not as it was committed, and has no digest")

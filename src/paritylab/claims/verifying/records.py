@@ -133,7 +133,7 @@ def listed(entries: Sequence[Entry], report: Report) -> list[Listed]:
         table = entry.table(Path()) if entry.source == "shipped" else None
         if table is None:
             continue
-        asked = {"claim": entry.claim.key, "size": entry.found["size"], "seed": entry.found["seed"]}
+        asked = {"claim": entry.claim.id, "size": entry.found["size"], "seed": entry.found["seed"]}
         with contextlib.suppress(InvalidInput), finding.also_in([entry.claim.trial.__module__]):
             for row in sources.read(table):  # a damaged one was told of
                 try:

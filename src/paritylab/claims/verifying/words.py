@@ -12,7 +12,7 @@ from paritylab.claims import verdicts
 from paritylab.claims.library import Claim
 from paritylab.claims.reproduction import earned
 from paritylab.claims.rules import ROUNDING, Bounds, Condition, Rule, Significance, between_words, fits
-from paritylab.claims.standing import printed_bounds, result_of
+from paritylab.claims.standing import printed_bounds
 from paritylab.claims.trial import Trial
 from paritylab.claims.verdicts import UNDECIDED, Check
 
@@ -26,8 +26,7 @@ def differences(claim: Claim, entry: Mapping[str, Any]) -> Iterator[str]:
     again: list[Check] = []
     for check in entry["checks"]:
         if not _holds_its_value(check):
-            if claim.amendment or claim.amended is None:  # a first rule's that no longer counts stays as it was
-                yield f"{check['name']!r}: the interval {check['interval']} does not hold {check['value']}"
+            yield f"{check['name']!r}: the interval {check['interval']} does not hold {check['value']}"
             check = check | {"interval": None}
         rules = [rule for rule in trial.rules() if rule.made(check["name"]) and trial.size in rule.only]
         if not rules:
@@ -38,12 +37,8 @@ def differences(claim: Claim, entry: Mapping[str, Any]) -> Iterator[str]:
         best = min(range(len(rules)), key=lambda i: len(wrong[i]))
         again.append(found[best])
         yield from (f"{check['name']!r}: {line}" for line in wrong[best])
-    derived: dict[str, Any] = {"verdict": verdicts.verdict(again)}
-    if "results" in entry:
-        derived["results"] = verdicts.results(again)
-    for name, value in derived.items():
-        if entry[name] != value:
-            yield f"{name} {entry[name]}: by its checks it is {value}"
+    if entry["results"] != (derived := verdicts.results(again)):
+        yield f"results {entry['results']}: by its checks they are {derived}"
 
 
 def _holds_its_value(check: Mapping[str, Any]) -> bool:
@@ -67,7 +62,7 @@ def _again(rule: Rule, trial: Trial, check: Mapping[str, Any]) -> Check:
         bounds, passed = printed_bounds(check["rule"]), check["passed"]
         if bounds is not None and value is not None:
             passed = bounds[0] <= value <= bounds[1]
-        sure = isinstance(rule, Condition) or result_of(check) != UNDECIDED or passed is None
+        sure = isinstance(rule, Condition) or check["result"] != UNDECIDED or passed is None
         made = Check(check["name"], value, check["rule"], passed, interval, sure, part=check.get("part", ""))
     return earned(replace(made, by=rule), trial)
 
@@ -83,10 +78,8 @@ def _wrong(rule: Rule, check: Mapping[str, Any], again: Check) -> list[str]:
     if (said or not isinstance(rule, Bounds | Significance)) and _at_the_bound(check):
         return []
     words: dict[str, Any] = {"passed": again.passed, "result": again.result}
-    if again.passed is False:  # of a pass it says nothing, and in older evidence it differs
-        words["certain"] = again.certain
     return [f"{name} {check[name]}: by the rule it is {value}" for name, value in words.items()
-            if name in check and check[name] != value]
+            if check[name] != value]
 
 
 def _at_the_bound(check: Mapping[str, Any]) -> bool:
