@@ -23,8 +23,7 @@ the paper prints it, rests on a value that the paper does not print, changes one
 The first rules were written before the evidence was recorded, though some were calibrated on trials; they stand with
 their verdicts (`claims show ID --first`), for which a point estimate was enough. An amended rule was committed before
 its run and tried on seeds that nobody had seen; where a slip in its arithmetic was found later, a dated remark says so,
-and it was corrected before a run on other seeds. Departures that the papers' own errors force are in
-[errata](errata.md)."""
+and it was corrected before a run on other seeds. Departures that a paper's own errors force are in its errata."""
 AGREED = """An interval has no width where all the runs that it is made of agree: {count} of {all} checks by the rules
 that count rest on such agreement, and say "its runs agree". It is as good as their number: of five runs that agree one
 can be 95 % sure that about half of all runs do so."""
