@@ -19,10 +19,6 @@ INSTRUMENTS = (
 )
 """Modules beside the public names whose functions users call."""
 
-HEAD = """# The API
-
-Made by `make docs` from signatures and docstrings: the names of `paritylab` itself, then its public modules."""
-
 _PACKAGE = Path(paritylab.__file__).parent
 _Definition = ast.FunctionDef | ast.ClassDef
 _Found = tuple[_Definition, ast.Module]
@@ -146,27 +142,3 @@ def blocks(text: str) -> list[tuple[bool, str]]:
         else:
             found.append((code, block))
     return [(code, textwrap.dedent(block)) for code, block in found]
-
-
-
-def markdown() -> str:
-    """The reference as a page: docs/reference/api.md."""
-    lines = [HEAD]
-    for section in sections():
-        lines += ["", f"## {section.title}", "", *_told(section.text)]
-        for entry in section.entries:
-            lines += _page(entry, "###")
-    return "\n".join(line.rstrip() for line in lines).rstrip() + "\n"
-
-
-def _page(entry: Entry, level: str) -> list[str]:
-    lines = ["", f"{level} `{entry.name}`", "", "```python", entry.signature, "```", "", *_told(entry.text)]
-    return lines + [line for part in entry.parts for line in _page(part, f"{level}#")]
-
-
-def _told(text: str) -> list[str]:
-    lines: list[str] = []
-    for code, block in blocks(text):
-        fenced = code or block.startswith("Args:")
-        lines += ["```text", *block.splitlines(), "```", ""] if fenced else [*block.splitlines(), ""]
-    return lines
