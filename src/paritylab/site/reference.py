@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import paritylab
+from paritylab.claims.library import papers
 
 INSTRUMENTS = (
     "measures.alignment", "measures.boolean", "measures.fourier", "measures.product",
@@ -44,20 +45,31 @@ class Section:
     entries: tuple[Entry, ...]
 
 
+def sections() -> list[Section]:
+    """The names of ``paritylab`` itself, then its public modules, then those of papers: settings and theory."""
+    found = [*_of_the_laboratory()]
+    for paper in papers().values():
+        for path in (*paper.folder.glob("settings.py"), *sorted((paper.folder / "theory").rglob("*.py"))):
+            words = path.relative_to(paper.folder).with_suffix("").parts
+            found.append(_section(".".join([paper.place.package, *words]).removesuffix(".__init__"), path))
+    return [section for section in found if section.entries]
+
+
 @functools.cache
-def sections() -> tuple[Section, ...]:
-    """The names of ``paritylab`` itself, then its public modules; they do not change while it runs."""
+def _of_the_laboratory() -> tuple[Section, ...]:
+    """They do not change while it runs."""
     names = [name for name in paritylab.__all__ if name in paritylab._HOME]
     core = [_find(_module(f"paritylab.{paritylab._HOME[name]}"), name) for name in names]
     text = ast.get_docstring(_parse(_PACKAGE / "__init__.py")) or ""
-    return (Section("paritylab", text, _entries(core)), *map(_section, (*paritylab._MODULES.values(), *INSTRUMENTS)))
+    modules = (f"paritylab.{name}" for name in (*paritylab._MODULES.values(), *INSTRUMENTS))
+    return (Section("paritylab", text, _entries(core)), *(_section(name, _module(name)) for name in modules))
 
 
-def _section(name: str) -> Section:
-    path = _module(f"paritylab.{name}")
+@functools.cache
+def _section(name: str, path: Path) -> Section:
     tree = _parse(path)
     found = [_find(path, each) for each in _exported(tree)]
-    return Section(f"paritylab.{name}", ast.get_docstring(tree) or "", _entries(found))
+    return Section(name, ast.get_docstring(tree) or "", _entries(found))
 
 
 def _entries(found: Iterable[_Found | None]) -> tuple[Entry, ...]:
