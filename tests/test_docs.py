@@ -1,4 +1,4 @@
-"""The documentation: examples run as they are printed, links lead somewhere, and pages made from code have all of it."""
+"""The documentation: examples run as they are printed, links lead somewhere, pages made from code have all of it."""
 
 from __future__ import annotations
 
