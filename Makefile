@@ -91,10 +91,9 @@ web: $(READY) $(WITH)test
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt ziglang zopfli
 	$(BIN)/python tools/web.py
 
-# The pages of docs/reference that are made from the code and from the shipped evidence.
+# The site with all docs, in build/docs/site: files, and pages that are made from the code and the shipped evidence.
 docs: $(READY)
-	$(BIN)/python tools/reference.py
-	$(BIN)/python -m paritylab claims --markdown > docs/reference/reproduction.md
+	$(BIN)/python -m paritylab report --out build/docs
 
 # The figures of docs/how-to/figures.md, by the commands of the page.
 gallery: $(READY)

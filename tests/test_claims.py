@@ -114,10 +114,3 @@ def test_shipped_evidence_is_of_known_claims_and_was_written_by_the_program():
             assert entry["size"] == size
             assert entry["verdict"] in ("reproduced", "not reproduced", "inconclusive")
             assert entry["checks"]
-
-
-def test_the_page_of_verdicts_is_current(capsys: pytest.CaptureFixture[str]) -> None:
-    """After recording evidence: paritylab claims --markdown > docs/reference/reproduction.md"""
-    assert main(["claims", "--markdown"]) == 0
-    page = Path(__file__).parents[1] / "docs" / "reference" / "reproduction.md"
-    assert capsys.readouterr().out == page.read_text(encoding="utf-8")

@@ -27,13 +27,14 @@ FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "-
          "--disable-component-update", "--disable-sync")
 PAGES = ("index.html", "barak2022.html", "abbe2024.html", "glasgow2023.html", "daniely2020.html", "figure7.html",
          "alignment.html", "play.html", "watch.html", "results.html", "docs/index.html", "docs/tutorial.html",
-         "docs/how-to/add-a-paper.html", "docs/reference/api.html", "docs/reference/cli.html",
-         "docs/reference/errata.html", "docs/reference/reproduction.html", "docs/explanation/theory/alignment.html",
-         "docs/explanation/theory/leaky.html", "docs/explanation/engines.html", "docs/explanation/performance.html",
+         "docs/how-to/add-a-paper.html", "docs/reference/api.html", "docs/reference/learners.html",
+         "papers/me2025/errata.html", "docs/reference/reproduction.html", "docs/explanation/theory/alignment.html",
+         "docs/explanation/theory/any-target.html", "docs/explanation/engines.html",
+         "docs/explanation/performance.html",
          "source/barak2022/amended_table.html")
-WITH_FORMULAS = ("docs/explanation/theory/alignment.html", "docs/explanation/theory/leaky.html")
+WITH_FORMULAS = ("docs/explanation/theory/alignment.html", "docs/explanation/theory/any-target.html")
 IN_BOTH = ("index.html", "barak2022.html", "figure7.html", "alignment.html", "play.html", "watch.html",
-           "docs/reference/errata.html")
+           "papers/me2025/errata.html")
 
 
 def chromium():
@@ -371,7 +372,7 @@ def test_the_live_page_shows_a_sweep(page, tmp_path):
             for name in ("vanished", "odd"):
                 (path.parent / f"{name}.json").unlink()
         page.wait_for_selector("#state:has-text('Nothing is training')")
-        page.goto(f"http://127.0.0.1:{server.server_address[1]}/docs/explanation/theory/leaky.html")
+        page.goto(f"http://127.0.0.1:{server.server_address[1]}/docs/explanation/theory/any-target.html")
         assert page.evaluate("document.fonts.ready.then(fonts => [...fonts].map(font => font.status))") == ["loaded"]
     finally:
         server.shutdown()

@@ -43,6 +43,11 @@ class Place:
         return self.package.split(".")[-1]
 
     @property
+    def source(self) -> str:
+        """Its folder as links between documents have it: every edition is at the same depth of a repository."""
+        return f"editions/{self.name}/src/{self.package.replace('.', '/')}"
+
+    @property
     def commands(self) -> list[str]:
         """The commands that it adds to ``paritylab``: the modules of its folder ``commands``."""
         return sorted(path.stem for path in self.folder.glob("commands/[a-z]*.py")) if self.folder else []

@@ -1,4 +1,4 @@
-"""The learners as a page: docs/reference/learners.md is made of it."""
+"""The learners as a page of the site."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from paritylab.baselines.targets import KINDS
 
 HEAD = """# Learners and what they can find
 
-Made by `make docs` from the registry of `paritylab.baselines`. Where there is a dash, the learner refuses in a line
+Made from the registry of `paritylab.baselines`. Where there is a dash, the learner refuses in a line
 that names those that can."""
 
 TAIL = """- **support**: solved if the support that it names is the parity's.

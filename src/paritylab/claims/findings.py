@@ -6,18 +6,18 @@ A paper's ``findings.toml`` lists them::
     title = "No constant threshold"
     sentence = "One sentence that says it."
     claims = ["beyond.sigma-star"]          # whose evidence shows it; the figure is that of the first
-    derivation = "Proof, derivation or a link to one."
+    derivation = "Proof, derivation or a link to one, such as [proof](docs/proof.md)."
     refuted = "What would refute it."
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from paritylab.claims import evidence
-from paritylab.claims.library import papers
+from paritylab.claims.library import Paper, papers
 from paritylab.claims.pages import check_line, plain
 from paritylab.claims.registry import registry
 from paritylab.claims.standing import Standing, standing
@@ -31,7 +31,7 @@ HEAD = """# Findings
 What the laboratory knows that the papers do not say: each finding with its figure, the checks of the claims that show
 it (95 % intervals), where it comes from, what would refute it, and the command that tries it again. Amended rules were
 committed before their runs; what was known when a rule of our own was written is on its claim's page (`paritylab claims
-show ID`). `make docs` writes this page from the evidence that the package ships."""
+show ID`). This page is made from shipped evidence when the site is built."""
 
 
 @dataclass(frozen=True)
@@ -49,34 +49,43 @@ class Finding:
         return [standing(NOWHERE, registry()[name]) for name in self.claims]
 
     @property
-    def figure(self) -> Path | None:
-        """The figure of the first claim that has one."""
-        found = (evidence.figure_of(NOWHERE, each.claim.id, each.found) for each in self.standings if each.found)
-        return next((path for path in found if path), None)
+    def figure(self) -> str:
+        """A link to the figure of the first claim that has one; empty if none has."""
+        for each in self.standings:
+            if each.found and (path := evidence.figure_of(NOWHERE, each.claim.id, each.found)):
+                return _from_page(each.claim.paper, f"evidence/{path.name}")
+        return ""
 
 
 def findings() -> list[Finding]:
     """Those of every paper."""
-    return [finding for paper in papers().values() for finding in _of(paper.id, paper.findings)]
+    return [finding for paper in papers().values() for finding in _of(paper)]
 
 
-def _of(name: str, entries: list[dict[str, object]]) -> Iterator[Finding]:
-    for entry in entries:
-        require(set(entry) == set(FIELDS), f"findings.toml of {name}: a finding has {', '.join(FIELDS)}")
-        claims = [str(each) for each in list(entry["claims"])]  # pyright: ignore[reportArgumentType, reportUnknownArgumentType, reportUnknownVariableType]
+def _of(paper: Paper) -> Iterator[Finding]:
+    for entry in paper.findings:
+        require(set(entry) == set(FIELDS), f"findings.toml of {paper.id}: a finding has {', '.join(FIELDS)}")
+        claims = [str(each) for each in entry["claims"]]
         for each in claims:
-            require(each in registry(), f"findings.toml of {name}: there is no claim {each}")
+            require(each in registry(), f"findings.toml of {paper.id}: there is no claim {each}")
         texts = {field: str(entry[field]).strip() for field in FIELDS if field != "claims"}
-        yield Finding(claims=tuple(claims), **texts)
+        moved = {field: re.sub(r"(?<=\]\()(?!\w+:)[^)]+", lambda link: _from_page(paper, link[0]), text)
+                 for field, text in texts.items()}
+        yield Finding(claims=tuple(claims), **moved)
 
 
-def markdown(figures: str) -> str:
-    """The page; figures are looked for in this folder beside it, under the name of their file."""
+def _from_page(paper: Paper, link: str) -> str:
+    """A link of a paper's folder as the page, ``docs/explanation/findings.md``, would have it."""
+    return f"../../{paper.place.source}/{link}"
+
+
+def markdown() -> str:
+    """The page."""
     lines = [HEAD]
     for number, finding in enumerate(findings(), 1):
         lines += ["", f"## {number}. {finding.title}", "", f"**{finding.sentence}**"]
         if finding.figure:
-            lines += ["", f"![{finding.title}]({figures}/{finding.figure.name})"]
+            lines += ["", f"![{finding.title}]({finding.figure})"]
         for each in finding.standings:
             lines += ["", *_evidence(each)]
         lines += ["", f"*Where it comes from.* {finding.derivation}", "", f"*What would refute it.* {finding.refuted}"]

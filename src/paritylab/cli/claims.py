@@ -25,8 +25,8 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("show", nargs="*", metavar="show ID", help="show these claims in full (globs are allowed)")
     parser.add_argument("--paper", help="only this paper's claims")
-    parser.add_argument("--markdown", action="store_true", help="a page of shipped evidence"
-                        " (docs/reference/reproduction.md)")
+    parser.add_argument("--markdown", action="store_true", help="a page of shipped evidence:"
+                        " the site's 'What holds'")
     add_common(parser, run)
 
 

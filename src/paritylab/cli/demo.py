@@ -36,6 +36,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    from paritylab.cli import reference
     from paritylab.site.build import report
     from paritylab.storage.store import Store
 
@@ -47,7 +48,7 @@ def run(options: argparse.Namespace) -> None:
     with hired(options):
         fastest = measured(options, store)
         figures = draw(fastest, options, store)
-    index = report(options.out)["index.html"]
+    index = report(options.out, reference.pages())["index.html"]
     seconds = time.perf_counter() - start
     if options.json:
         print_json({"table": [{"network": name, "k": k, **found.to_dict()} for (name, k), found in fastest.items()],

@@ -1,4 +1,4 @@
-"""The commands as a page: docs/reference/cli.md is made of it."""
+"""The commands as a page of the site."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ from paritylab.cli.parser import Parser
 
 HEAD = """# Commands
 
-Made by `make docs` from the parser itself. Every command but `work` takes `--out DIR` (where results are kept; `out`
-unless said; of `figure`, `--out FILE` is the figure), `--json` (one JSON object and nothing else) and `--papers DIR` (a
-folder with papers that need not be installed); they are not repeated below."""
+Made from the parser itself. Every command except `work` takes `--out DIR` (where results are kept; by default `out`;
+for `figure`, `--out FILE` is the figure), `--json` (one JSON object and nothing else) and `--papers DIR` (a folder with
+papers that need not be installed); they are not repeated below."""
 COMMON = ("help", "out", "json", "papers")
+
+
+def pages() -> dict[str, str]:
+    """The page by the path in the repository that links would give it: what the command line brings to the site."""
+    return {"docs/reference/cli.md": markdown()}
 
 
 def markdown() -> str:

@@ -24,6 +24,7 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from paritylab.claims.library import papers
+    from paritylab.cli import reference
     from paritylab.site import build, play, watch
 
     if options.record:
@@ -35,7 +36,7 @@ def run(options: argparse.Namespace) -> None:
         for path, experiment in play.experiments():
             print(play.measure(experiment, path), file=sys.stderr)
     start = time.perf_counter()
-    written = build.report(options.out)
+    written = build.report(options.out, reference.pages())
     seconds = time.perf_counter() - start
     index = written["index.html"]
     size = sum(path.stat().st_size for path in written.values())

@@ -22,11 +22,12 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    from paritylab.cli import reference
     from paritylab.site import serve
 
     require(0 <= options.port < 65536, f"--port must be in 0..65535, not {options.port}")
     try:
-        server = serve.server(options.out, options.port)
+        server = serve.server(options.out, options.port, reference.pages())
     except OSError as error:
         reason = error.strerror or error
         raise InvalidInput(f"cannot listen on port {options.port}: {reason}; choose another") from error

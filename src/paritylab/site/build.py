@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from paritylab import palette
+from paritylab.baselines import page as learners
 from paritylab.claims import findings
 from paritylab.claims.library import papers
 from paritylab.claims.pages import markdown
 from paritylab.site import content, documents, formulas, notebooks, pages, reference
 from paritylab.site.content import Card
+from paritylab.site.documents import Document
 from paritylab.storage.files import write_atomically
 
 _HERE = Path(__file__).parent
@@ -66,9 +68,9 @@ class Site:
         self.files[f"data/{name}.js"] = f"(window.paritylab??={{}})[{json.dumps(name)}]={text};\n".encode()
 
 
-def report(out: Path) -> dict[str, Path]:
+def report(out: Path, written: Mapping[str, str] | None = None) -> dict[str, Path]:
     """Build ``<out>/site`` from the shipped evidence and what is under ``out``; the paths written, by name."""
-    files = build(out)
+    files = build(out, written=written)
     root = out / "site"
     for name, data in files.items():
         path = root / name
@@ -78,13 +80,15 @@ def report(out: Path) -> dict[str, Path]:
     return {name: root / name for name in files}
 
 
-def build(out: Path, live: bool = False) -> Mapping[str, bytes]:
-    """The files of the site."""
+def build(out: Path, live: bool = False, written: Mapping[str, str] | None = None) -> Mapping[str, bytes]:
+    """The files of the site; ``written`` are pages in Markdown that the caller brings (:func:`documents.documents`)."""
     site = Site(live)
     cards = content.cards(out)
+    found = _documents(site, cards, written or {})
     pages.home(site, cards)
     for paper in papers().values():
-        pages.paper(site, paper, [card for card in cards if card.claim.paper == paper])
+        docs = [each for each in found if each.name.startswith(f"papers/{paper.id}/")]
+        pages.paper(site, paper, [card for card in cards if card.claim.paper == paper], docs)
     for part in site.parts.values():
         part.add(site, {card.id: card for card in cards})
     pages.watched(site)
@@ -94,7 +98,6 @@ def build(out: Path, live: bool = False) -> Mapping[str, bytes]:
         site.page("live.html", "live", "Live")
     _evidence(site, cards)
     _sources(site, cards)
-    _documents(site, cards)
     return site.files
 
 
@@ -123,21 +126,22 @@ def _sources(site: Site, cards: list[Card]) -> None:
         site.page(page, "source", claim.source.rpartition(":")[0], lines=lines, tried=tried)
 
 
-def _documents(site: Site, cards: list[Card]) -> None:
+API = Document("docs/reference/api", "API reference", "Every public name with its signature and what it does.")
+
+
+def _documents(site: Site, cards: list[Card], brought: Mapping[str, str]) -> list[Document]:
+    """Everything that there is to read: files, notebooks, and pages that are made here, of what is installed."""
     claims = {card.id: card.href for card in cards}
-    order = list(documents.PARTS.values())
-    written = {"reference/reproduction": markdown([card.claim for card in cards]),
-               "explanation/findings": findings.markdown("../data/findings")}
-    found = sorted([*documents.documents(claims, written), *notebooks.pages(claims)],
-                   key=lambda each: order.index(each.part))
-    figures = [each.figure for each in findings.findings() if each.figure]
-    site.files |= {f"docs/data/findings/{path.name}": path.read_bytes() for path in figures}
+    written = {"docs/reference/learners.md": learners.markdown(), "docs/explanation/findings.md": findings.markdown(),
+               "docs/reference/reproduction.md": markdown([card.claim for card in cards]), **brought}
+    found = [API, *documents.documents(claims, written, [API.name, *notebooks.names()])]
+    found += notebooks.pages(claims, {each.name for each in found} | set(notebooks.names()))
+    order = [*documents.PARTS.values(), documents.PAPERS]
+    found.sort(key=lambda each: order.index(each.part))
     for document in found:
-        site.page(f"docs/{document.name}.html", "document", document.title, document=document, documents=found)
-        for image in document.images:
-            if (path := documents.directory() / image).is_file():
-                site.files[f"docs/{image}"] = path.read_bytes()
-        site.files |= {f"docs/{path}": data for path, data in document.files.items()}
-    site.page(f"docs/{documents.API}.html", "reference", "API reference", sections=reference.sections(),
-              documents=found)
+        if document != API:
+            site.page(document.path, "document", document.title, document=document, documents=found)
+        site.files |= document.files or {}
+    site.page(API.path, "reference", API.title, sections=reference.sections(), documents=found)
     site.page("docs/index.html", "documents", "Documentation", documents=found)
+    return found

@@ -15,6 +15,7 @@ from paritylab.site.results import summaries
 
 if TYPE_CHECKING:
     from paritylab.site.build import Site
+    from paritylab.site.documents import Document
 
 
 def home(site: Site, cards: list[Card]) -> None:
@@ -32,9 +33,9 @@ def home(site: Site, cards: list[Card]) -> None:
               command=content.first_command(published))
 
 
-def paper(site: Site, paper: Paper, cards: list[Card]) -> None:
-    """Every claim of one paper as a card."""
-    site.page(f"{paper.id}.html", "paper", paper.id, paper=paper, cards=cards, counts=content.counts(cards))
+def paper(site: Site, paper: Paper, cards: list[Card], docs: Sequence[Document]) -> None:
+    """Every claim of one paper as a card; above them what else it brings to read."""
+    site.page(f"{paper.id}.html", "paper", paper.id, paper=paper, cards=cards, counts=content.counts(cards), docs=docs)
 
 
 MOST_ROWS = 1000

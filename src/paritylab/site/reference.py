@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import paritylab
+from paritylab.claims.library import papers
 
 INSTRUMENTS = (
     "measures.alignment", "measures.boolean", "measures.fourier", "measures.product",
@@ -18,10 +19,6 @@ INSTRUMENTS = (
     "statistics.results", "claims",
 )
 """Modules beside the public names whose functions users call."""
-
-HEAD = """# The API
-
-Made by `make docs` from signatures and docstrings: the names of `paritylab` itself, then its public modules."""
 
 _PACKAGE = Path(paritylab.__file__).parent
 _Definition = ast.FunctionDef | ast.ClassDef
@@ -48,20 +45,31 @@ class Section:
     entries: tuple[Entry, ...]
 
 
+def sections() -> list[Section]:
+    """The names of ``paritylab`` itself, then its public modules, then those of papers: settings and theory."""
+    found = [*_of_the_laboratory()]
+    for paper in papers().values():
+        for path in (*paper.folder.glob("settings.py"), *sorted((paper.folder / "theory").rglob("*.py"))):
+            words = path.relative_to(paper.folder).with_suffix("").parts
+            found.append(_section(".".join([paper.place.package, *words]).removesuffix(".__init__"), path))
+    return [section for section in found if section.entries]
+
+
 @functools.cache
-def sections() -> tuple[Section, ...]:
-    """The names of ``paritylab`` itself, then its public modules; they do not change while it runs."""
+def _of_the_laboratory() -> tuple[Section, ...]:
+    """They do not change while it runs."""
     names = [name for name in paritylab.__all__ if name in paritylab._HOME]
     core = [_find(_module(f"paritylab.{paritylab._HOME[name]}"), name) for name in names]
     text = ast.get_docstring(_parse(_PACKAGE / "__init__.py")) or ""
-    return (Section("paritylab", text, _entries(core)), *map(_section, (*paritylab._MODULES.values(), *INSTRUMENTS)))
+    modules = (f"paritylab.{name}" for name in (*paritylab._MODULES.values(), *INSTRUMENTS))
+    return (Section("paritylab", text, _entries(core)), *(_section(name, _module(name)) for name in modules))
 
 
-def _section(name: str) -> Section:
-    path = _module(f"paritylab.{name}")
+@functools.cache
+def _section(name: str, path: Path) -> Section:
     tree = _parse(path)
     found = [_find(path, each) for each in _exported(tree)]
-    return Section(f"paritylab.{name}", ast.get_docstring(tree) or "", _entries(found))
+    return Section(name, ast.get_docstring(tree) or "", _entries(found))
 
 
 def _entries(found: Iterable[_Found | None]) -> tuple[Entry, ...]:
@@ -146,27 +154,3 @@ def blocks(text: str) -> list[tuple[bool, str]]:
         else:
             found.append((code, block))
     return [(code, textwrap.dedent(block)) for code, block in found]
-
-
-
-def markdown() -> str:
-    """The reference as a page: docs/reference/api.md."""
-    lines = [HEAD]
-    for section in sections():
-        lines += ["", f"## {section.title}", "", *_told(section.text)]
-        for entry in section.entries:
-            lines += _page(entry, "###")
-    return "\n".join(line.rstrip() for line in lines).rstrip() + "\n"
-
-
-def _page(entry: Entry, level: str) -> list[str]:
-    lines = ["", f"{level} `{entry.name}`", "", "```python", entry.signature, "```", "", *_told(entry.text)]
-    return lines + [line for part in entry.parts for line in _page(part, f"{level}#")]
-
-
-def _told(text: str) -> list[str]:
-    lines: list[str] = []
-    for code, block in blocks(text):
-        fenced = code or block.startswith("Args:")
-        lines += ["```text", *block.splitlines(), "```", ""] if fenced else [*block.splitlines(), ""]
-    return lines

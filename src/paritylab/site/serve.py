@@ -48,8 +48,9 @@ _OURS = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d+)?", re.IGNORECASE)
 class Watcher:
     """Builds the site, and again when results have changed; tells what is going on."""
 
-    def __init__(self, out: Path) -> None:
+    def __init__(self, out: Path, written: Mapping[str, str] | None = None) -> None:
         self.out = out
+        self.written = written
         self.files: Mapping[str, bytes] = {}
         self._lock = threading.Lock()
         self._built = ""
@@ -60,7 +61,7 @@ class Watcher:
         with self._lock:
             now = self._state()
             if now != self._built:
-                self.files = build.build(self.out, live=True)
+                self.files = build.build(self.out, live=True, written=self.written)
                 self._built = now
             return self._built
 
@@ -145,8 +146,8 @@ class Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def server(out: Path, port: int = 0) -> Server:
-    """A server for the site of ``out``, built and ready; ``serve_forever`` starts it."""
-    watcher = Watcher(out)
+def server(out: Path, port: int = 0, written: Mapping[str, str] | None = None) -> Server:
+    """A server for the site of ``out``, built and ready; ``serve_forever`` starts it. ``written`` is for ``build``."""
+    watcher = Watcher(out, written)
     watcher.refresh()
     return Server((HOST, port), functools.partial(Handler, watcher=watcher))

@@ -4,7 +4,7 @@ While all examples are within the hinge, SGD moves a unit with output weight a b
 unit's Fourier coefficient at the parity, x its way along the gradient g of c by its hidden weights and bias. Near a
 resonance u of the law c is a wave in x, of wavenumber k = u s sqrt(d) / 2, s the law's root mean square. Noise of the
 batches moves every weight by a random walk and weakens c and g as ``alignment(..., moved=)`` says. Nothing is fitted.
-See docs/explanation/theory/robust-alignment.md.
+See docs/robust-alignment.md.
 """
 
 from __future__ import annotations

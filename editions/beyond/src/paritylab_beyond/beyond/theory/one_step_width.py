@@ -1,7 +1,7 @@
 """How many sign neurons one step on the output layer needs: of order d^3, no more and no less.
 
 Bernstein's inequality in the proof of Theorem 4 of Abbe et al. in place of Hoeffding's, and an input at which narrower
-networks err. Bias as recommended, 0 for even d and -1 for odd d. Proofs: docs/explanation/theory/one-step.md.
+networks err. Bias as recommended, 0 for even d and -1 for odd d. Proofs: docs/one-step.md.
 """
 
 from __future__ import annotations

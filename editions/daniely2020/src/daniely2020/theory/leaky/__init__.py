@@ -8,7 +8,7 @@ beside a twin with output weight -u: the network starts at 0, and the first step
     w <- u E[x f sigma'],    b <- b + u E[f sigma'],    u <- E[f sigma].
 
 These depend on w through three counts alone, its +1s and -1s on A and its non-zeros off A, by sums of fair signs; so
-nothing of size n is ever stored. Signs, Lemma 7's alpha and the twins are corrected: docs/explanation/theory/leaky.md.
+nothing of size n is ever stored. Signs, Lemma 7's alpha and the twins are corrected: docs/leaky.md.
 """
 
 from __future__ import annotations
