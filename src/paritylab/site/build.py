@@ -121,7 +121,7 @@ def _sources(site: Site, cards: list[Card]) -> None:
     for card in cards:
         pages.setdefault(card.source_page, []).append(card)
     for page, tried in pages.items():
-        claim = tried[0].tried
+        claim = tried[0].claim
         lines = claim.path.read_text(encoding="utf-8").splitlines()
         site.page(page, "source", claim.source.rpartition(":")[0], lines=lines, tried=tried)
 
