@@ -68,7 +68,8 @@ test-editions: $(READY) $(WITH)test
 SECONDS ?= 3600
 SEED ?= 0
 soak: $(READY) $(WITH)test
-	PYTHONPATH=tests $(BIN)/python -m faults.soak --seconds $(SECONDS) --seed $(SEED) --json docs/data/reliability.json
+	PYTHONPATH=tests:editions/barak2022/tests $(BIN)/python -m faults.soak --more campaign_faults \
+	    --seconds $(SECONDS) --seed $(SEED) --json docs/data/reliability.json
 	PYTHONPATH=tests $(BIN)/python -m faults.soak --markdown
 	PARITYLAB_SOAK=1 $(BIN)/python -m pytest -s -m "" tests/faults/test_fuzz.py
 	$(BIN)/python benchmarks/memory.py --json

@@ -128,7 +128,7 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("store/0123/setup.json", "store/0123/lanes-0-0-00.parquet", "store/4567/setup.json", "jobs.toml",
                  f"store/blocks/many-3-{'0' * 32}.parquet", f"store/setups/1-{'0' * 32}.parquet",
                  "store/blocks/x.parquet",
-                 "kept/curves-1.npz", "records.npz", "claims/barak2022.fig3/quick/result.json", "x.svg"):
+                 "kept/curves-1.npz", "records.npz", "claims/me2025.width/quick/result.json", "x.svg"):
         path = folder / "broken" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}" if "4567" in name else "no \x00 such = [")
