@@ -54,7 +54,7 @@ def check_links(site: Mapping[str, bytes], pages: Mapping[str, Page]) -> None:
 
 
 def check_counts(site: Mapping[str, bytes]) -> None:
-    """The pages show as many claims that hold, and so on, as the evidence says; one of them is proposed to begin with."""
+    """The pages show as many claims that hold, and so on, as the evidence says; one is proposed to begin with."""
     home, cards = site["index.html"].decode(), content.cards(NOWHERE)
     counts = content.counts(cards)
     assert sum(counts.values()) == len(registry.registry())

@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from glasgow2023.samples import kernel_samples
+from template import part
 
 import paritylab as pl
 from paritylab import baselines, engines
@@ -89,9 +89,9 @@ def test_workers_record_curves_and_final_params_and_compute(hands: module.Crew, 
         lab = Lab("quick", folder, progress=False)
         curves = lab.curves_each([setup(0.1), setup(0.3)], 40, 20, runs=2, weights=True)
         records, params = lab.final_params(setup(0.3), 2)
-        computed = lab.compute_each(kernel_samples, [{"d": d, "seeds": 1, "level": 0.9} for d in (6, 8)])
+        computed = lab.compute_each(part("guessing").guesses, [{"n": n, "k": 3, "searches": 20} for n in (6, 8)])
         return (*(each.loss for each in curves), *(each.weights[0]["w"] for each in curves), records.t_c,
-                params[0]["w"], *(each["samples"] for each in computed))
+                params[0]["w"], *(each["guesses"] for each in computed))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(keeping, "curves_each", lambda *_, **__: pytest.fail("this process makes something itself"))
@@ -160,15 +160,11 @@ def test_a_learner_of_the_users_own_is_compared_by_workers(hands: module.Crew) -
     "curves --n 10 --k 2 --steps 40 --every 20 --runs 3",
     "compare --n 8 9 --k 2 --learners sgd,exhaustive --runs 2 --limit 5000",
     "alignment --d 5 8 --init rademacher gaussian",
-    "adaptive --nets 4",
-    "leaky --k 3",
-    *(pytest.param(command, marks=pytest.mark.long) for command in (
-        "fourier --n 9 --k 2 --draws 20", "flow --block 20 --init gaussian --draws 4",
-        "campaign --settings i --n 10 --k 2 --batch 32 --runs 100", "two-stage --n 11 --steps 20",
-        "leaky --k 3 --q 10 --steps 20", "xor --d 8 --width 16 --time 0.3")),
+    "guess --n 9",
+    pytest.param("fourier --n 9 --k 2 --draws 20", marks=pytest.mark.long),
 ])
 def test_whatever_takes_long_goes_to_the_crew_and_comes_back_the_same(
-    command: str, hands: module.Crew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    command: str, hands: module.Crew, whole_paper: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     sent: list[Any] = []

@@ -58,7 +58,8 @@ ODD_PATHS = ["broken", "file", "file/below", "", ".", "sp ace", "\u00e9\U0001f4a
              "/proc/nowhere/out", "../beside", "--"]
 CLAIMS = ["me2025.width", "me2025.guessing", *(f"{paper}.*" for paper in papers()), "*", "[", "me2025.wdith", "",
           "\U0001f4a5"]
-SETTINGS = [f"{paper.id}:{name}" for paper in papers().values() if (part := paper.part("settings")) for name in part.NAMES]
+SETTINGS = [f"{paper.id}:{name}" for paper in papers().values() if (part := paper.part("settings"))
+            for name in part.NAMES]
 NAMED: dict[str, Any] = {
     "activation": ACTIVATIONS,
     "bias": st.sampled_from([*REALS, "same", "gaussian:0.7", "gaussian:-1", "gaussian:"]),

@@ -65,7 +65,8 @@ SCENARIOS: dict[str, Callable[..., Outcome]] = {
 
 
 def soak(
-    seconds: float, kills: int, seed: int, folder: Path, before: dict[str, Any] | None = None, imports: Sequence[str] = ()
+    seconds: float, kills: int, seed: int, folder: Path, before: dict[str, Any] | None = None,
+    imports: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Go through all scenarios in random orders until the time is up, then through those that did not have their turn,
     then go on killing until there were enough. With the counts of a soak from ``before`` it goes on from there.
