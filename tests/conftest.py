@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sent_to_crews import hands  # noqa: F401
+from short_of_memory import little  # noqa: F401
 
 
 @pytest.fixture(scope="session")

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 import pytest
+from sent_to_crews import alone, check_sent
 from template import part
 
 import paritylab as pl
@@ -36,12 +34,6 @@ def setup(lr: float, n: int = 14) -> pl.Setup:
 
 def same(first: Records, second: Records) -> bool:
     return all(np.array_equal(getattr(first, name), getattr(second, name)) for name in COLUMNS)
-
-
-@pytest.fixture(scope="module")
-def hands() -> Iterator[module.Crew]:
-    with module.crew(workers=2) as made:
-        yield made
 
 
 def test_workers_give_the_records_of_one_process(hands: module.Crew, tmp_path: Path) -> None:
@@ -106,16 +98,6 @@ def test_workers_record_curves_and_final_params_and_compute(hands: module.Crew, 
         np.testing.assert_array_equal(one, two)
 
 
-@contextlib.contextmanager
-def alone() -> Iterator[None]:
-    """As if there were no crew."""
-    token = module._CREW.set(None)
-    try:
-        yield
-    finally:
-        module._CREW.reset(token)
-
-
 @pytest.mark.parametrize("engine", ["auto", pytest.param("jax", marks=pytest.mark.long)])
 def test_curves_are_recorded_by_workers(hands: module.Crew, engine: str) -> None:
     def asked() -> pl.Curves:
@@ -167,26 +149,7 @@ def test_whatever_takes_long_goes_to_the_crew_and_comes_back_the_same(
     command: str, hands: module.Crew, whole_paper: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    sent: list[Any] = []
-    through = hands._through
-    monkeypatch.setattr(hands, "_through", lambda *arguments: sent.append(arguments) or through(*arguments))
-    monkeypatch.setattr(module, "crew", lambda *_: contextlib.nullcontext())  # the one that is there
-
-    def said(folder: str, *more: str) -> Any:
-        assert main([*command.split(), *more, "--json", "--out", str(tmp_path / folder)]) == 0
-        return but_times(json.loads(capsys.readouterr().out.replace(str(tmp_path / folder), "")))
-
-    helped = said("helped", "--workers", "2")
-    assert sent
-    with alone():
-        assert helped == said("alone")
-
-
-def but_times(value: Any) -> Any:
-    """A document less what it says of seconds."""
-    if isinstance(value, dict):
-        return {name: but_times(item) for name, item in value.items() if "second" not in name}
-    return [but_times(item) for item in value] if isinstance(value, list) else value
+    check_sent(command, hands, tmp_path, monkeypatch, capsys)
 
 
 def test_a_network_of_the_users_own_travels_too(hands: module.Crew) -> None:
