@@ -49,12 +49,13 @@ def add(commands):
 def run(options):
     from me2025.guessing import guesses
 
-    from paritylab.running import crews
+    from paritylab.claims import Lab
 
     if shows_script(options):
         return
     with hired(options):
-        found = crews.once(guesses, options.seed, options.n, 3, options.searches)["guesses"]
+        lab = Lab("quick", options.out, seed=options.seed, progress=False)
+        found = lab.compute(guesses, n=options.n, k=3, searches=options.searches)["guesses"]
     if options.json:
         print_json({"guesses": found.tolist()})
     else:

@@ -26,6 +26,7 @@ from paritylab.storage.records import COLUMNS, Records
 from paritylab.storage.store import Store
 
 pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
+pytestmark = pytest.mark.usefixtures("whole_paper_all_along")  # workers look for papers where they are started
 
 
 def setup(lr: float, n: int = 14) -> pl.Setup:
@@ -146,7 +147,7 @@ def test_a_learner_of_the_users_own_is_compared_by_workers(hands: module.Crew) -
     pytest.param("fourier --n 9 --k 2 --draws 20", marks=pytest.mark.long),
 ])
 def test_whatever_takes_long_goes_to_the_crew_and_comes_back_the_same(
-    command: str, hands: module.Crew, whole_paper: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    command: str, hands: module.Crew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     check_sent(command, hands, tmp_path, monkeypatch, capsys)

@@ -20,7 +20,6 @@ from paritylab import engines
 from paritylab.claims import Lab, evidence, reproduce, sources
 from paritylab.claims.registry import registry
 from paritylab.claims.verifying import Verification
-from paritylab.claims.verifying.entries import entries
 from paritylab.claims.verifying.records import Listed, check_listed
 from paritylab.claims.verifying.report import LEVEL, Report
 from paritylab.claims.verifying.words import differences
