@@ -68,9 +68,11 @@ test-editions: $(READY) $(WITH)test
 SECONDS ?= 3600
 SEED ?= 0
 soak: $(READY) $(WITH)test
-	PYTHONPATH=tests $(BIN)/python -m faults.soak --seconds $(SECONDS) --seed $(SEED) --json docs/data/reliability.json
+	PYTHONPATH=tests:editions/barak2022/tests $(BIN)/python -m faults.soak --more campaign_faults \
+	    --seconds $(SECONDS) --seed $(SEED) --json docs/data/reliability.json
 	PYTHONPATH=tests $(BIN)/python -m faults.soak --markdown
-	PARITYLAB_SOAK=1 $(BIN)/python -m pytest -s -m "" tests/faults/test_fuzz.py
+	PARITYLAB_SOAK=1 $(ALONE) $(BIN)/python -m pytest -s -m "" tests/faults/test_fuzz.py
+	PARITYLAB_SOAK=1 $(BIN)/python -m pytest -s -m slow editions/tests/test_commands.py
 	$(BIN)/python benchmarks/memory.py --json
 
 # A sweep in jobs of a private Slurm cluster on loopback, one of them cancelled. It needs Debian's slurm-wlm and munge.

@@ -17,7 +17,7 @@ from paritylab.claims import Lab, evidence, reproduce
 from paritylab.claims.registry import registry
 from paritylab.claims.standing import standing
 
-OLD, FAST = "barak2022.fig13", "barak2022.fig2-left"
+OLD, FAST = "me2025.guessing", "me2025.width"
 
 
 @pytest.mark.parametrize("suffix", ["zip", "tar.gz"])
@@ -50,19 +50,19 @@ def test_an_archive_has_what_a_reviewer_needs(tmp_path, monkeypatch, capsys):
     stands = standing(tmp_path, registry()[FAST])
     rows = list(csv.DictReader(io.StringIO(files["checks.csv"].decode())))
     assert [row["check"] for row in rows] == [check["name"] for check in stands.found["checks"]]
-    assert files["command.txt"] == f"paritylab reproduce {FAST} --quick --first\n".encode()
+    assert files["command.txt"] == f"paritylab reproduce {FAST} --quick\n".encode()
     environment = [line for line in files["environment.txt"].decode().splitlines() if not line.startswith("#")]
     assert {"jax", "jaxlib", "numpy", "scipy", "polars"} <= {line.split("==")[0] for line in environment}
     assert all(len(line.split("==")) == 2 for line in environment)
     assert "sha256sum -c SHA256SUMS" in files["README.md"].decode()
-    assert next(csv.DictReader(io.StringIO(files["records.csv"].decode())))["runs"] == "1000"
+    assert next(csv.DictReader(io.StringIO(files["records.csv"].decode())))["runs"] == "200"
     assert str(tmp_path).encode() not in b"".join(files.values())
 
 
 @pytest.mark.parametrize(("words", "what"), [
     ([OLD, "--to", "archive.rar"], "must end in .zip or .tar.gz"),
-    (["barak2022.*"], "one claim at a time"),
-    (["barak2022.no-such"], "barak2022.no-such"),
+    (["me2025.*"], "one claim at a time"),
+    (["me2025.no-such"], "me2025.no-such"),
 ])
 def test_what_cannot_be_exported_is_one_line(words, what, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)

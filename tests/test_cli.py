@@ -127,15 +127,15 @@ def test_numbers_may_be_written_as_1e1_or_1_0(capsys, tmp_path, measured):
         (["--network", "neuron"], "network", {"type": "neuron", "activation": "sinusoid:2"}),
         (["--network", "transformer"], "network", {"type": "transformer", "d_emb": 1024}),
         (["--width", "3", "4"], "network", {"type": "mlp", "width": [3, 4]}),
-        (["--setting", "barak2022:iv"], "network", {"type": "mlp", "width": 10, "activation": "power:2"}),
-        (["--setting", "barak2022:*iii"], "optimiser", {"type": "adam", "lr": 0.1}),
+        (["--setting", "me2025:powers"], "network", {"type": "mlp", "width": 10, "activation": "power:2"}),
+        (["--setting", "me2025:quick"], "optimiser", {"type": "adam", "lr": 0.1}),
         (["--optimiser", "sign-sgd"], "optimiser", {"type": "sign-sgd", "lr": 0.1}),
         (["--schedule", "linear:9"], "optimiser", {"type": "sgd", "schedule": "linear:9"}),
         (["--weight-decay", "0.1", "--decay-form", "plain"], "optimiser", {"weight_decay": 0.1, "decay_form": "plain"}),
         (["--gradient-noise", "2"], "optimiser", {"noise": 2}),
     ],
 )
-def test_options_make_the_setup_they_say(arguments, part, value):
+def test_options_make_the_setup_they_say(arguments, part, value, whole_paper):
     from paritylab.cli import build_parser
     from paritylab.cli.measure import make_setup
 

@@ -51,10 +51,10 @@ BAD = [
     ("--engine lane", "did you mean 'lanes'"),
     ("--engine lanes --network transformer", "lanes"),
     ("--threads 0", "--threads must be at least 1"),
-    ("--setting barak2022:xvv", "did you mean"),
-    ("--setting barak2023:i", "--setting must be barak2022:NAME"),
-    ("--setting i", "--setting must be barak2022:NAME"),
-    ("--setting barak2022:i --network mlp", "leave out --network"),
+    ("--setting me2025:pwers", "did you mean"),
+    ("--setting me2026:powers", "--setting must be me2025:NAME with NAME in powers, quick"),
+    ("--setting powers", "--setting must be me2025:NAME"),
+    ("--setting me2025:powers --network mlp", "leave out --network"),
     ("--widht 3", "unknown option --widht (did you mean --width?)"),
     ("--lrs=3", "unknown option --lrs=3 (did you mean --lr?)"),
     ("extra", "extra"),
@@ -87,7 +87,9 @@ BAD = [
 
 
 @pytest.mark.parametrize(("arguments", "says"), BAD, ids=[arguments for arguments, _ in BAD])
-def test_bad_input_is_one_line_with_status_2_and_nothing_is_written(arguments, says, capsys, tmp_path, monkeypatch):
+def test_bad_input_is_one_line_with_status_2_and_nothing_is_written(
+    arguments, says, whole_paper, capsys, tmp_path, monkeypatch
+):
     monkeypatch.setattr("paritylab.engines.train", lambda *_, **__: iter(()))  # it should not come to that
     base = ["measure", "--runs", "2", "--max-steps", "20", "--eval-size", "32", "--engine", "jax"]
     status, out, errors = run(capsys, *base, "--out", str(tmp_path), *arguments.split())
@@ -171,7 +173,7 @@ def test_help_and_version_are_on_standard_output(arguments, capsys):
 
 number = st.sampled_from(["0", "1", "2", "3", "-1", "0.5", "1e1", "nan", "inf", "x", "", "1e9", "7"])
 word = st.sampled_from(["relu", "zigzag:2", "power", "torch", "sphere:2", "hinge", "l1", "adam", "sgd", "mlp", "neuron",
-                        "polynet", "constant", "cosine:5", "plain", "jax", "lanes", "barak2022:vii", "-", "é", "a b"])
+                        "polynet", "constant", "cosine:5", "plain", "jax", "lanes", "me2025:powers", "-", "é", "a b"])
 counts = st.sampled_from(["--n", "--k", "--noise", "--sample", "--degree", "--lr", "--weight-decay", "--threshold",
                           "--gradient-noise", "--consecutive", "--seed", "--threads", "--support", "--eval-every"])
 names = st.sampled_from(["--activation", "--init", "--loss", "--optimiser", "--network", "--schedule", "--setting",
@@ -184,7 +186,7 @@ option = st.one_of(st.tuples(counts, number), st.tuples(counts, word), st.tuples
 @settings(max_examples=100, deadline=None, derandomize=True,
           suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(command=st.sampled_from(["measure", "measure", "measure", "results", ""]), options=st.lists(option, max_size=4))
-def test_any_arguments_are_answered_with_status_0_or_2(command, options, capsys, monkeypatch, tmp_path):
+def test_any_arguments_are_answered_with_status_0_or_2(command, options, whole_paper, capsys, monkeypatch, tmp_path):
     """No training: what is left to go wrong is everything before it and after it."""
     monkeypatch.setattr("paritylab.engines.train", lambda *_, **__: iter(()))
     monkeypatch.chdir(tmp_path)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 import pytest
-from glasgow2023.samples import kernel_samples
+from sent_to_crews import alone, check_sent
+from template import part
 
 import paritylab as pl
 from paritylab import baselines, engines
@@ -28,6 +26,7 @@ from paritylab.storage.records import COLUMNS, Records
 from paritylab.storage.store import Store
 
 pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
+pytestmark = pytest.mark.usefixtures("whole_paper_all_along")  # workers look for papers where they are started
 
 
 def setup(lr: float, n: int = 14) -> pl.Setup:
@@ -36,12 +35,6 @@ def setup(lr: float, n: int = 14) -> pl.Setup:
 
 def same(first: Records, second: Records) -> bool:
     return all(np.array_equal(getattr(first, name), getattr(second, name)) for name in COLUMNS)
-
-
-@pytest.fixture(scope="module")
-def hands() -> Iterator[module.Crew]:
-    with module.crew(workers=2) as made:
-        yield made
 
 
 def test_workers_give_the_records_of_one_process(hands: module.Crew, tmp_path: Path) -> None:
@@ -89,9 +82,9 @@ def test_workers_record_curves_and_final_params_and_compute(hands: module.Crew, 
         lab = Lab("quick", folder, progress=False)
         curves = lab.curves_each([setup(0.1), setup(0.3)], 40, 20, runs=2, weights=True)
         records, params = lab.final_params(setup(0.3), 2)
-        computed = lab.compute_each(kernel_samples, [{"d": d, "seeds": 1, "level": 0.9} for d in (6, 8)])
+        computed = lab.compute_each(part("guessing").guesses, [{"n": n, "k": 3, "searches": 20} for n in (6, 8)])
         return (*(each.loss for each in curves), *(each.weights[0]["w"] for each in curves), records.t_c,
-                params[0]["w"], *(each["samples"] for each in computed))
+                params[0]["w"], *(each["guesses"] for each in computed))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(keeping, "curves_each", lambda *_, **__: pytest.fail("this process makes something itself"))
@@ -104,16 +97,6 @@ def test_workers_record_curves_and_final_params_and_compute(hands: module.Crew, 
         module._CREW.reset(token)
     for one, two in zip(helped, alone, strict=True):
         np.testing.assert_array_equal(one, two)
-
-
-@contextlib.contextmanager
-def alone() -> Iterator[None]:
-    """As if there were no crew."""
-    token = module._CREW.set(None)
-    try:
-        yield
-    finally:
-        module._CREW.reset(token)
 
 
 @pytest.mark.parametrize("engine", ["auto", pytest.param("jax", marks=pytest.mark.long)])
@@ -160,37 +143,14 @@ def test_a_learner_of_the_users_own_is_compared_by_workers(hands: module.Crew) -
     "curves --n 10 --k 2 --steps 40 --every 20 --runs 3",
     "compare --n 8 9 --k 2 --learners sgd,exhaustive --runs 2 --limit 5000",
     "alignment --d 5 8 --init rademacher gaussian",
-    "adaptive --nets 4",
-    "leaky --k 3",
-    *(pytest.param(command, marks=pytest.mark.long) for command in (
-        "fourier --n 9 --k 2 --draws 20", "flow --block 20 --init gaussian --draws 4",
-        "campaign --settings i --n 10 --k 2 --batch 32 --runs 100", "two-stage --n 11 --steps 20",
-        "leaky --k 3 --q 10 --steps 20", "xor --d 8 --width 16 --time 0.3")),
+    "guess --n 9",
+    pytest.param("fourier --n 9 --k 2 --draws 20", marks=pytest.mark.long),
 ])
 def test_whatever_takes_long_goes_to_the_crew_and_comes_back_the_same(
     command: str, hands: module.Crew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    sent: list[Any] = []
-    through = hands._through
-    monkeypatch.setattr(hands, "_through", lambda *arguments: sent.append(arguments) or through(*arguments))
-    monkeypatch.setattr(module, "crew", lambda *_: contextlib.nullcontext())  # the one that is there
-
-    def said(folder: str, *more: str) -> Any:
-        assert main([*command.split(), *more, "--json", "--out", str(tmp_path / folder)]) == 0
-        return but_times(json.loads(capsys.readouterr().out.replace(str(tmp_path / folder), "")))
-
-    helped = said("helped", "--workers", "2")
-    assert sent
-    with alone():
-        assert helped == said("alone")
-
-
-def but_times(value: Any) -> Any:
-    """A document less what it says of seconds."""
-    if isinstance(value, dict):
-        return {name: but_times(item) for name, item in value.items() if "second" not in name}
-    return [but_times(item) for item in value] if isinstance(value, list) else value
+    check_sent(command, hands, tmp_path, monkeypatch, capsys)
 
 
 def test_a_network_of_the_users_own_travels_too(hands: module.Crew) -> None:

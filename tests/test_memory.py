@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from commands import run
+from short_of_memory import check_refused
 
 import paritylab as pl
 from paritylab import baselines, memory
@@ -15,13 +15,6 @@ from paritylab.errors import CellFailed, InvalidInput
 from paritylab.memory import Part, TooLarge, require_room
 
 resource = pytest.importorskip("resource")
-THERE = 4e9  # bytes, in all these tests
-
-
-@pytest.fixture
-def little(monkeypatch):
-    monkeypatch.setattr(memory, "free", lambda: THERE)
-
 
 COMMANDS = {
     "measure --n 5 --k 2 --runs 1e9": "runs",
@@ -36,12 +29,9 @@ COMMANDS = {
     "measure --n 1e6 --k 2 --network polynet --degree 1e6": "weights",
     "measure --n 30 --k 2 --batch 2e9": "examples of a batch",
     "demo --runs 1e9": "runs of each of 2 Setups",
-    "campaign --n 10 --k 2 --batch 2e9": "examples of a batch",
     "curves --n 30 --k 2 --steps 1e5 --every 1 --runs 10 --weights": "points times weights",
     "curves --n 5 --k 2 --sample 2e9 --steps 10": "examples of the sample",
     "curves --n 1e6 --k 2 --width 1e4 --steps 10": "weights",
-    "xor --d 64 --batch 2e9": "examples of a batch",
-    "two-stage --n 101 --batch 1e9": "examples of a batch",
     "alignment --method monte-carlo --d 1e9": "inputs times d",
     "alignment --method monte-carlo --d 51 --inputs 1e12": "inputs times d",
     "alignment --method monte-carlo --d 51 --draws 1e12": "draws",
@@ -53,16 +43,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("line", COMMANDS)
 def test_a_command_that_would_not_fit_is_refused_with_what_would(line, little, tmp_path, capsys):
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    status, out, message = run(capsys, *line.split(), "--out", str(tmp_path))
-    assert (status, out, message.count("\n")) == (2, "", 1)
-    found = re.search(r"about \S+ .B of memory, and there are 4.0 GB; allowed: (.*) up to (\S+), not (\S+)$", message)
-    assert found is not None, message
-    assert found[1] == COMMANDS[line]
-    allowed, asked = (int(number.replace(",", "")) for number in (found[2], found[3]))
-    assert 0 < allowed < asked
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # kB, for libraries
-    assert not list(tmp_path.rglob("*.parquet"))
+    check_refused(capsys, tmp_path, line, COMMANDS[line])
 
 
 SETUP = pl.Setup(pl.Parity(5, 2), protocol=pl.Protocol(max_steps=1, eval_size=8))

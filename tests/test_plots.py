@@ -16,7 +16,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from paritylab import comparison_plots, plots
+from paritylab import plots
 from paritylab.errors import InvalidInput
 from paritylab.storage.records import CENSORED, DIVERGED, SOLVED, Records
 
@@ -46,9 +46,6 @@ FIGURES = {
         {"width 10": sample(), "width 20": sample(seed=1)}, reference=300
     ),
     "training": lambda: plots.training_curve_plot(STEPS, np.exp(-STEPS), np.tanh(STEPS), 810, "one run"),
-    "comparison": lambda: comparison_plots.comparison_plot(
-        [("n=30", 330, (310, 340), 320), comparison_plots.Compared("n=50", None, (900, math.inf), None)]
-    ),
 }
 LABELS = {
     "survival": {"steps", "fraction unsolved", "width 10", "width 20"},
@@ -59,7 +56,6 @@ LABELS = {
         "geometric, mean 300",
     },
     "training": {"steps", "error", "loss", "$t_c$ = 810", "one run"},
-    "comparison": {"steps", "n=30", "n=50", "measured", "published", "not reached"},
 }
 
 
@@ -113,12 +109,6 @@ def test_a_save_that_fails_leaves_the_old_figure(tmp_path, monkeypatch):
 @pytest.mark.filterwarnings("error")
 def test_samples_with_little_or_nothing_in_them_can_be_drawn(samples, plot, tmp_path):
     assert len(plots.save(plot(samples), tmp_path / "figure")) == 3
-
-
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("rows", [[], [("a", None, None, None)], [("a", math.inf, (0.0, math.inf), 5.0)]])
-def test_rows_with_little_or_nothing_in_them_can_be_drawn(rows, tmp_path):
-    assert len(plots.save(comparison_plots.comparison_plot(rows), tmp_path / "figure")) == 3
 
 
 @pytest.mark.filterwarnings("error")

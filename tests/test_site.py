@@ -4,16 +4,14 @@ import base64
 import dataclasses
 import gzip
 import json
-import os
 import re
-from html.parser import HTMLParser
-from pathlib import Path, PurePosixPath
-from urllib.parse import unquote, urldefrag
+from pathlib import Path
 
 import pytest
+from pages_of_sites import check_claims, check_counts, check_links, check_recordings, pages_of
 
 from paritylab import Learner, Parity, Protocol, Setup, Store, sweep
-from paritylab.claims import evidence, papers, registry
+from paritylab.claims import evidence, registry
 from paritylab.cli import build_parser, main
 from paritylab.site import build, content, documents, watch
 from paritylab.storage import status
@@ -23,120 +21,58 @@ from paritylab.storage.records import Records
 HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=alert(1)>"
 
 
-class Page(HTMLParser):
-    """Links, ids and visible words of a page."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.links, self.ids, self.tags = [], set(), []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        for name, value in attrs:
-            if name in ("href", "src"):
-                self.links.append(value)
-            if name == "id":
-                assert value not in self.ids, f"id {value} twice"
-                self.ids.add(value)
-
-
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
+def site(whole_paper_all_along, tmp_path_factory):
     return build.build(tmp_path_factory.mktemp("nothing"))
 
 
 @pytest.fixture(scope="module")
 def pages(site):
-    return {name: Page(data.decode()) for name, data in site.items() if name.endswith(".html")}
+    return pages_of(site)
 
 
 def test_all_pages_are_there_and_every_link_leads_somewhere(site, pages):
-    top = {"index.html", "figure7.html", "alignment.html", "play.html", "watch.html", "results.html"}
-    names = ("index", "tutorial", "how-to/add-a-claim", "reference/api", "reference/learners", "reference/reproduction",
-             "explanation/engines", "explanation/theory/alignment")
-    docs = {f"docs/{name}.html" for name in names}
-    assert top | docs | {f"{paper}.html" for paper in papers()} <= set(pages)
-    for name, page in pages.items():
-        for link in page.links:
-            if link == "data:,":
-                continue
-            assert "://" not in link, f"{name} reaches for {link}"
-            target, place = urldefrag(link)
-            path = os.path.normpath(PurePosixPath(name).parent / unquote(target)) if target else name
-            assert path in site, f"{name} links to {link}"
-            if place.startswith("runs="):
-                assert path == "play.html"  # a whole Setup: tests/test_play.py has the page read it
-            elif place and path.endswith(".html"):
-                assert unquote(place) in pages[path].ids, f"{name} links to {link}"
+    top = {"index.html", "me2025.html", "guesses.html", "play.html", "watch.html", "results.html"}
+    names = ("index", "tutorial", "how-to/add-a-claim", "reference/api", "reference/cli", "explanation/engines",
+             "explanation/theory/alignment")
+    assert top | {f"docs/{name}.html" for name in names} <= set(pages)
+    check_links(site, pages)
 
 
 def test_the_results_shown_are_those_of_the_evidence(site):
-    claims = registry.registry()
-    home = site["index.html"].decode()
-    cards = content.cards(Path("nowhere"))
-    counts = content.counts(cards)
-    assert sum(counts.values()) == len(claims)
-    published = content.counts([card for card in cards if not card.claim.paper.own])
-    assert f"{published['holds']} hold<" in home
-    assert "first rules: 96 of 123 reproduced" in home
-    for word, count in counts.items():
-        shown = sum(site[f"{paper}.html"].decode().count(f'data-result="{word}"') for paper in papers())
-        assert shown == count, word
-    command = content.first_command(content.cards(Path("nowhere")))
-    assert command in home
-    name = command.split()[2]
-    assert next(card for card in cards if card.id == name).word == "holds"
+    check_counts(site)
+    assert "first rules: 2 of 2 reproduced" in site["index.html"].decode()
     readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-    shown = re.search(r"^paritylab reproduce (\S+) --quick$", readme, re.MULTILINE)
-    assert shown is not None
-    assert shown[1] in claims
+    assert re.search(r"^paritylab reproduce (\S+) --quick( |$)", readme, re.MULTILINE)
 
 
 def test_every_claim_with_evidence_has_its_figure_data_source_and_command(site):
-    for card in content.cards(Path("nowhere")):
-        assert f"{card.source_page}" in site, card.id
-        build_parser().parse_args(card.command.split()[1:])
-        if card.found:
-            assert f"evidence/{card.id}.json" in site
-            page = site[f"{card.claim.paper.id}.html"].decode()
-            assert f'id="{card.id}"' in page
-            assert (f"evidence/{card.id}.svg" in page) == (card.figure is not None)
+    check_claims(site)
+    assert "Not one network of width 10 was faster." in site["me2025.html"].decode()
 
 
-def test_figure_7_shows_every_cell_measured_beside_published(site):
-    text = site["data/figure7.js"].decode()
-    table = json.loads(text.split("=", 2)[2].rstrip(";\n"))
-    assert (len(table["settings"]), len(table["columns"]), len(table["cells"])) == (18, 15, 270)
-    measured = [cell for cell in table["cells"].values() if "fastest" in cell]
-    assert len(measured) >= 255
-    assert all(cell["fastest"]["lr"] and 0 <= cell["fastest"]["solved"] <= 1 for cell in measured)
-    assert table["cells"]["i 3 32"]["published"] == 318
+def test_a_paper_may_bring_pages_with_scripts_and_data(site, pages):
+    assert json.loads(site["data/guesses.js"].decode().split("=", 2)[2].rstrip(";\n")) == {
+        "ids": ["me2025.guessing", "me2025.width"]}
+    assert {"data/guesses.js", "assets/guesses.js"} <= set(pages["guesses.html"].links)
+    assert "guesses.html" in pages["index.html"].links
 
 
 def test_the_recorded_runs_are_small_and_their_commands_understood(site):
-    recordings = [recording for _, recording in watch.recordings()]
-    assert len(recordings) >= 6
-    for recording in recordings:
-        data = site[f"data/watch-{recording.name}.js"]
-        assert len(data) < 300_000
-        build_parser().parse_args(recording.command.split()[1:])
-        run = watch.shipped()[recording.name]
-        for panel in run["panels"]:
-            lengths = {len(panel["accuracy"]), len(panel["loss"]), *map(len, panel["progress"].values())}
-            assert lengths == {len(run["steps"])}
-    by_name = watch.shipped()
-    assert by_name["plateau"]["panels"][0]["accuracy"][-1] == 1
-    rademacher, gaussian = by_name["starts"]["panels"]
-    assert rademacher["accuracy"][-1] > 0.99 > 0.55 > gaussian["accuracy"][-1]
+    check_recordings(site)
+    (_, narrow), (_, both) = watch.recordings()
+    panels = [watch.shipped()[recording.name]["panels"] for recording in (narrow, both)]
+    assert [len(each) for each in panels] == [1, 2]
+    assert panels[0][0]["accuracy"] == panels[1][0]["accuracy"]
+    assert (panels[0][0]["n"], panels[0][0]["neurons"], panels[1][1]["neurons"]) == (8, 10, watch.NEURONS)
 
 
-def test_a_recording_is_what_its_setup_gives(tmp_path):
-    path, full = next(each for each in watch.recordings() if each[1].name == "sinusoid")
-    short = json.loads(watch.record(dataclasses.replace(full, steps=full.steps[:4]), tmp_path / "short").read_text())
+def test_a_recording_is_what_its_setup_gives(whole_paper, tmp_path):
+    path, full = next(iter(watch.recordings()))
+    short = json.loads(watch.record(dataclasses.replace(full, steps=full.steps[:2]), tmp_path / "short").read_text())
     shipped = json.loads(path.read_text())
-    assert short["steps"] == shipped["steps"][:4]
-    assert short["panels"][0]["accuracy"] == shipped["panels"][0]["accuracy"][:4]
+    assert short["steps"] == shipped["steps"][:2]
+    assert short["panels"][0]["accuracy"] == shipped["panels"][0]["accuracy"][:2]
 
 
 def test_the_home_page_is_light(site, pages):
@@ -194,16 +130,15 @@ def test_the_commands_of_the_tutorial_are_understood():
 
 def hostile_out(tmp_path, monkeypatch):
     """Results and records whose every text is an attack."""
-    known = registry.registry()["barak2022.fig3"]
+    known = registry.registry()["me2025.width"]
     claim = dataclasses.replace(known, title=HOSTILE, statement=HOSTILE, published=HOSTILE)
     monkeypatch.setattr(content, "registry", lambda: registry.registry() | {claim.id: claim})
     monkeypatch.setitem(known.paper.remarks, claim.id, HOSTILE)
-    entry = dict(evidence.shipped(claim.id)["quick"])
+    entry = {name: value for name, value in evidence.shipped(claim.id)["quick"].items() if name != "digest"}
     entry |= {"note": HOSTILE, "numbers": {HOSTILE: 1.0}, "hardware": HOSTILE, "parameters": {HOSTILE: HOSTILE},
               "checks": [dict(entry["checks"][0], name=HOSTILE, rule=HOSTILE)]}
     for size in evidence.SIZES:
-        for key in (claim.id, known.current.key):
-            save_document(evidence.local_directory(tmp_path, key, size) / "result.json", entry | {"size": size})
+        save_document(evidence.local_directory(tmp_path, claim.id, size) / "result.json", entry | {"size": size})
     setup = json.loads(Setup(Parity(n=8, k=2)).to_json())
     setup["learner"]["network"] = {"type": HOSTILE}
     setup["problem"]["n"] = HOSTILE

@@ -4,32 +4,24 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from glasgow2023.samples import kernel_samples
-from lengths import long_but
+from template import part
 
 import paritylab as pl
-from paritylab import engines
-from paritylab.claims import Findings, Lab, Rule, Trial, at_least, at_most, between, claim, evidence, find, holds, size
-from paritylab.claims.registry import registry
+from paritylab.claims import Findings, Lab, Trial, at_least, at_most, between, claim, find, holds, size
 from paritylab.claims.reproduction import plan, tried
 from paritylab.claims.requests import Planned
 from paritylab.claims.texts import request_lines, rule_lines, size_lines
 from paritylab.claims.verdicts import Check, finite, verdict
 from paritylab.cli import main
 from paritylab.errors import InvalidInput
-from paritylab.running import keeping, offload
+from paritylab.running import offload
 from paritylab.running.tasks import AnyTask, ComputeTask, CurveTask, ParamsTask, Task, from_text, to_text
 from paritylab.storage.kept import KeptWarning
-
-CLAIMS = list(registry().values())
-SLOW_TO_PLAN = ("barak2022.robust-space",)
-"""160,380 Setups in full: a quarter of a minute."""
 
 
 def setup(n=8, k=2, lr=1.0, **protocol):
@@ -37,81 +29,26 @@ def setup(n=8, k=2, lr=1.0, **protocol):
     return pl.Setup(pl.Parity(n, k), learner, pl.Protocol(eval_size=128, **protocol))
 
 
-# --- every claim ------------------------------------------------------------------------------------------------------
-
-
-def test_every_claim_of_the_four_papers_is_there():
-    counts: dict[str, int] = {}
-    for each in CLAIMS:
-        counts[each.paper.id] = counts.get(each.paper.id, 0) + 1
-    published = {"barak2022": 51, "abbe2024": 40, "glasgow2023": 16, "daniely2020": 16}
-    assert {name: counts[name] for name in published} == published
-    assert {each.id for each in CLAIMS if not each.paper.own} == {
-        name for paper in {each.paper for each in CLAIMS} for name in paper.first}
-
-
-def test_remarks_and_headlines_are_about_known_claims():
-    for paper in {each.paper for each in CLAIMS}:
-        assert set(paper.remarks) <= set(registry())
-        assert set(paper.headlines) <= set(paper.claims)
-
-
-@pytest.mark.parametrize("size", long_but(["quick", "standard", "full"], "quick", slow=["standard"]))
-def test_no_claim_trains_or_computes_under_a_plan(size, tmp_path, monkeypatch):
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise AssertionError("something is trained")
-
-    for name in ("train", "final_params", "make_pool"):
-        monkeypatch.setattr(engines, name, refuse)
-    monkeypatch.setattr(keeping, "_made", refuse)
-    for each in CLAIMS:
-        if size == "quick" or each.id not in SLOW_TO_PLAN:
-            tasks, all_ = plan(each, size, tmp_path / "nowhere")
-            assert all_ or tasks, each.id
-            assert len({task.name for task in tasks}) == len(tasks)
-    assert not (tmp_path / "nowhere").exists()
-
-
-@pytest.mark.parametrize("each", CLAIMS, ids=lambda each: each.id)
-def test_what_is_printed_is_what_was_recorded(each):
-    """Sizes as declared are those of the evidence, and every recorded check is of a declared rule for that size."""
-    trial = each.trial
-    assert trial.claim == each.id
-    printed = "\n".join(size_lines(each))
-    assert all(label in printed for label in trial.sizes())
-    for name, entry in evidence.shipped(each.id).items():
-        sizes = {label: json.loads(json.dumps(one.values[name])) for label, one in trial.sizes().items()}
-        recorded = {label: value for label, value in entry["parameters"].items() if label != "left out"}
-        assert recorded == sizes
-        rules = [rule for rule in trial.rules() if name in rule.only]
-        for check in entry["checks"]:
-            assert any(could_be(rule, check) for rule in rules), check["name"]
-
-
-def could_be(rule: Rule, check: dict[str, Any]) -> bool:
-    """Whether a recorded check can come from a rule: its name fits the template, its bound the rule's."""
-    def fits(template: str, text: str) -> bool:
-        parts = re.split(r"(?<!\{)\{[^{}]+\}(?!\})", template)
-        pattern = ".+".join(re.escape(part.replace("{{", "{").replace("}}", "}")) for part in parts)
-        return re.fullmatch(pattern, text) is not None
-
-    said = any(isinstance(getattr(rule, end, None), str) for end in ("low", "high"))
-    return fits(rule.name, check["name"]) and (said or fits(rule.asked, check["rule"]))
+# --- plans and texts --------------------------------------------------------------------------------------------------
 
 
 def test_a_plan_says_whether_it_lists_everything(tmp_path):
     """A race asks for its later stages once the first are known."""
-    complete = {each.id: plan(each, "quick", tmp_path)[1] for each in find(["glasgow2023.thm3-1", "barak2022.fig9"])}
-    assert complete == {"glasgow2023.thm3-1": True, "barak2022.fig9": False}
+    complete = {each.id: plan(each, "quick", tmp_path)[1] for each in find(["me2025.*"])}
+    assert complete == {"me2025.width": True, "me2025.guessing": True}
+    raced: list[AnyTask] = []
+    lab = Lab("quick", tmp_path, plan=raced)
+    with pytest.raises(Planned):
+        lab.race([setup(lr=lr) for lr in (0.1, 1.0)], 40).best.percentile  # noqa: B018
+    assert raced
 
 
 def test_texts_are_made_from_code():
-    (each,) = find(["barak2022.fig11"])
-    assert rule_lines(each) == [str(rule) for rule in each.trial.rules()]
-    (thm31,) = find(["glasgow2023.thm3-1"])
-    (line,) = request_lines(thm31, "quick")
-    assert line.startswith("5 runs of 3 Setups: parity: k 2, n 32 | 64 | 128; mlp: ")
-    assert "d: [32, 64, 128] (quick), [32, 64, 128, 256, 512] (standard and full)" in size_lines(thm31)
+    (width,) = find(["me2025.width"])
+    assert rule_lines(width) == [str(rule) for rule in width.trial.rules()]
+    (line,) = request_lines(width, "quick")
+    assert line.startswith("200 runs of 2 Setups: parity: k 3, n 12; mlp: ")
+    assert "widths: [10, 100] (quick), [10, 30, 100, 300] (standard and full)" in size_lines(width)
 
 
 # --- declarations -----------------------------------------------------------------------------------------------------
@@ -216,9 +153,9 @@ def test_numbers_survive_json():
 
 
 def test_claims_are_found_by_id_and_glob_and_mistakes_are_named():
-    assert [each.id for each in find(["barak2022.fig3", "barak2022.fig[38]"])] == ["barak2022.fig3", "barak2022.fig8"]
-    with pytest.raises(InvalidInput, match=r"did you mean 'barak2022\.fig7'"):
-        find(["barak2022.figg7"])
+    assert [each.id for each in find(["me2025.width", "me2025.[gw]*"])] == ["me2025.width", "me2025.guessing"]
+    with pytest.raises(InvalidInput, match=r"did you mean 'me2025\.width'"):
+        find(["me2025.wdith"])
     with pytest.raises(InvalidInput, match="no claim matches"):
         find(["nothing.*"])
 
@@ -232,18 +169,18 @@ def test_what_was_trained_is_not_trained_again(tmp_path):
 
 
 def test_computations_are_kept_and_a_damaged_file_is_made_anew(tmp_path):
-    asked = {"d": 8, "seeds": 2, "level": 0.9}
-    found = [Lab("quick", tmp_path, seed=seed).compute(kernel_samples, **asked)["samples"] for seed in (0, 0, 1)]
+    guesses, asked = part("guessing").guesses, {"n": 8, "k": 3, "searches": 20}
+    found = [Lab("quick", tmp_path, seed=seed).compute(guesses, **asked)["guesses"] for seed in (0, 0, 1)]
     assert np.array_equal(found[0], found[1])
     assert not np.array_equal(found[0], found[2])
-    paths = sorted((tmp_path / "kept").glob("computed-kernel-samples-*.npz"))
+    paths = sorted((tmp_path / "kept").glob("computed-guesses-*.npz"))
     assert len(paths) == 2
     for path in paths:
         path.write_bytes(path.read_bytes()[:40])
     with pytest.warns(KeptWarning, match="is damaged"):
-        assert np.array_equal(Lab("quick", tmp_path).compute(kernel_samples, **asked)["samples"], found[0])
+        assert np.array_equal(Lab("quick", tmp_path).compute(guesses, **asked)["guesses"], found[0])
     lab = Lab("quick", tmp_path)
-    assert np.array_equal(lab.compute(kernel_samples, **asked)["samples"], found[0])
+    assert np.array_equal(lab.compute(guesses, **asked)["guesses"], found[0])
     assert lab.recalled == 1
 
 
@@ -319,7 +256,7 @@ def test_planned_work_done_elsewhere_completes_the_trial(tmp_path, capsys):
 def test_every_kind_of_request_is_planned_done_elsewhere_and_found(tmp_path, capsys):
     def ask(lab: Lab) -> Any:
         return (lab.curves(setup(), 20, 10, runs=2), lab.final_params(setup(), 3),
-                lab.compute(kernel_samples, d=8, seeds=2, level=0.9), lab.measure(setup(9), 4))
+                lab.compute(part("guessing").guesses, n=8, k=3, searches=20), lab.measure(setup(9), 4))
 
     tasks: list[AnyTask] = []
     ask(Lab("quick", tmp_path, plan=tasks))
@@ -332,7 +269,7 @@ def test_every_kind_of_request_is_planned_done_elsewhere_and_found(tmp_path, cap
     alone = ask(Lab("quick", tmp_path / "alone"))
     assert np.array_equal(found[0].loss, alone[0].loss)
     assert np.array_equal(found[1][1][0]["w"], alone[1][1][0]["w"])
-    assert np.array_equal(found[2]["samples"], alone[2]["samples"])
+    assert np.array_equal(found[2]["guesses"], alone[2]["guesses"])
     assert np.array_equal(found[3].records.t_c, alone[3].records.t_c)
 
 
@@ -362,7 +299,7 @@ def done_elsewhere_on_jax(tasks: list[AnyTask], out: Path) -> None:
 
 
 def test_a_computation_is_found_by_name_in_papers_alone():
-    for name in ("os:getcwd", "glasgow2023.samples:crossing", "paritylab.running.offload:work"):
+    for name in ("os:getcwd", "me2025.width:published", "paritylab.running.offload:work"):
         with pytest.raises(InvalidInput, match="computation"):
             ComputeTask(name, "{}", 0, "").do()
 

@@ -1,30 +1,22 @@
 """Results with a basis: whole intervals decide, parts stand alone, amendments leave the first rule as it was."""
 
-import json
 import math
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from scipy import stats
 
-import paritylab
 from paritylab.claims import Findings, Lab, Trial, at_least, at_most, between, significant
 from paritylab.claims.basis import NOT_SAID, SOURCES, read
 from paritylab.claims.library import papers
 from paritylab.claims.power import POWER, times_to_decide
-from paritylab.claims.registry import registry
-from paritylab.claims.reproduction import committed, tried
-from paritylab.claims.rules import SIZES, Significance
-from paritylab.claims.standing import result_of, standing, told
+from paritylab.claims.reproduction import tried
+from paritylab.claims.standing import result_of
 from paritylab.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, results
-from paritylab.cli import main
-from paritylab.errors import InvalidInput
 
 NOWHERE = Path("nowhere")
 ROOT = Path(__file__).parents[1]
-PUBLISHED = [claim for claim in registry().values() if not claim.paper.own]
 
 
 # --- checks and parts -------------------------------------------------------------------------------------------------
@@ -112,71 +104,6 @@ def test_results_of_older_evidence(check, result):
     assert result_of(check) == result
 
 
-def test_both_counts_are_told():
-    standings = [standing(NOWHERE, claim) for claim in PUBLISHED]
-    assert told(standings).startswith("first rules: 96 of 123 reproduced; by those that count now (")
-
-
-@pytest.mark.parametrize("claim", [claim for claim in PUBLISHED if claim.amended], ids=lambda claim: claim.id)
-def test_an_amendment_is_dated_quotes_the_paper_and_differs(claim):
-    amended, first = claim.amended.trial, claim.trial
-    assert amended.claim == first.claim == claim.id
-    assert (amended.amended, first.amended) == (True, False)
-    assert claim.amended.amendment.date >= "2026-11-16"
-
-    def rules(trial):
-        return [str(rule) for rule in trial.rules()]
-
-    def sizes(trial):
-        return {label: each.values for label, each in trial.sizes().items()}
-
-    changed = rules(amended) != rules(first) or sizes(amended) != sizes(first) or amended.judge is not first.judge
-    assert changed or amended.work is not first.work
-
-
-def amended_evidence():
-    for path in sorted(Path(paritylab.__file__).parent.glob("papers/*/evidence/*.json")):
-        document = json.loads(path.read_text(encoding="utf-8"))
-        claim = registry()[document["claim"]]
-        if path.stem.endswith(".amended") or claim.paper.own:
-            for size in SIZES:
-                if size in document["sizes"]:
-                    yield pytest.param(claim.current, document["sizes"][size], id=f"{path.stem}-{size}")
-
-
-@pytest.mark.parametrize(("claim", "entry"), list(amended_evidence()))
-def test_a_rule_was_committed_before_its_run(claim, entry):
-    """The commit that the evidence names holds the amendment, and is older than the day after the run."""
-    assert entry["seed"] > 0 or claim.paper.own
-    known = subprocess.run(["git", "cat-file", "-e", entry["commit"]], cwd=ROOT, capture_output=True, check=False)
-    if known.returncode:
-        pytest.skip("there is no history here")
-    path = claim.path.relative_to(ROOT)
-    text = subprocess.run(["git", "show", f"{entry['commit']}:{path}"], cwd=ROOT, capture_output=True, text=True,
-                          check=True).stdout
-    assert f'"{claim.id}"' in text
-    day = subprocess.run(["git", "show", "-s", "--format=%cs", entry["commit"]], cwd=ROOT, capture_output=True,
-                         text=True, check=True).stdout.strip()
-    assert day <= entry["date"]
-
-
-def test_an_amended_rule_is_recorded_from_a_commit_and_with_fresh_seeds(tmp_path):
-    claim = registry()["barak2022.fig6-row1"].amended
-    assert claim is not None
-    with pytest.raises(InvalidInput, match="fresh seeds"):
-        committed(claim, seed=0)
-    elsewhere = replace(claim, paper=replace(claim.paper, place=replace(claim.paper.place, folder=tmp_path)))
-    with pytest.raises(InvalidInput, match="git checkout"):
-        committed(elsewhere, seed=1)
-
-
-def test_the_first_rule_can_be_tried_again(tmp_path, capsys):
-    assert main(["reproduce", "barak2022.fig6-row1", "--quick", "--first", "--json", "--out", str(tmp_path)]) == 0
-    (result,) = json.loads(capsys.readouterr().out)["claims"]
-    assert result["parameters"]["runs"] == 10
-    assert (tmp_path / "claims" / "barak2022.fig6-row1" / "quick" / "result.json").is_file()
-
-
 # --- where values come from -------------------------------------------------------------------------------------------
 
 
@@ -200,32 +127,3 @@ def test_a_bad_table_of_values_is_one_line_and_the_paper_stays(tmp_path):
     with pytest.warns(PaperWarning, match="unknown source of values of fig1 'guessed'"):
         assert moved.values == {}
     assert SOURCES[0] == "printed"
-
-
-@pytest.mark.parametrize("claim", PUBLISHED, ids=lambda claim: claim.id)
-def test_every_value_of_a_setup_says_where_it_comes_from(claim):
-    for version in {claim, claim.current}:
-        values = version.values()
-        assert values.sources
-        said = values.names | {name for names in values.sources.values() for name in names}
-        for label in version.trial.sizes():
-            assert label in said or {name.strip() for name in label.split(",")} <= said, (version.key, label)
-
-
-@pytest.mark.parametrize("claim", PUBLISHED, ids=lambda claim: claim.id)
-def test_no_check_passes_by_a_point_estimate_alone(claim):
-    """Checks of the evidence that counts have an interval, or are p-values, or are computed."""
-    stands = standing(NOWHERE, claim)
-    if stands.untried or claim.kind == "exact" or stands.found is None:
-        return
-    rules = stands.claim.trial.rules()
-    for check in stands.found["checks"]:
-        rule = next(rule for rule in rules if rule.made(check["name"]))
-        decided = result_of(check) != UNDECIDED
-        assert check["interval"] or rule.exact or isinstance(rule, Significance) or not decided, check["name"]
-
-
-def test_a_contradiction_quotes_what_it_contradicts():
-    standings = [standing(NOWHERE, claim) for claim in PUBLISHED]
-    contradicted = [each for each in standings if CONTRADICTED in each.results.values() and not each.untried]
-    assert all(each.claim.amendment and each.claim.amendment.quote for each in contradicted)

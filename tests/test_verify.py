@@ -20,7 +20,6 @@ from paritylab import engines
 from paritylab.claims import Lab, evidence, reproduce, sources
 from paritylab.claims.registry import registry
 from paritylab.claims.verifying import Verification
-from paritylab.claims.verifying.entries import entries
 from paritylab.claims.verifying.records import Listed, check_listed
 from paritylab.claims.verifying.report import LEVEL, Report
 from paritylab.claims.verifying.words import differences
@@ -31,7 +30,7 @@ from paritylab.running.tasks import CurveTask, Recorded
 from paritylab.setups.setup import Setup
 from paritylab.storage.records import Records
 
-FAST = "barak2022.fig2-left"
+FAST = "me2025.width"
 SETUP = pl.Setup(pl.Parity(n=8, k=2), pl.Learner(), pl.Protocol(eval_size=128))
 ENGINE = engines.choose(SETUP)
 
@@ -74,9 +73,9 @@ def test_what_was_recorded_is_found_again(copy):
     report = verified(copy)
     assert report.differences == []
     assert report.checked["digests"] == 11  # two entries, tables, five files here and two shipped
-    assert report.checked["stored records, the same to the last bit"] == 1000
-    assert report.checked["listed runs (records), the same to the last bit"] == 1000
-    assert report.checked["Setups of trials of one's own, compared with the store"] == 1
+    assert report.checked["stored records, the same to the last bit"] == 400
+    assert report.checked["listed runs (records), the same to the last bit"] == 400
+    assert report.checked["Setups of trials of one's own, compared with the store"] == 2
 
 
 def test_evidence_says_where_it_comes_from_and_on_what_it_stands(copy):
@@ -84,19 +83,12 @@ def test_evidence_says_where_it_comes_from_and_on_what_it_stands(copy):
     entry = document["sizes"]["quick"]
     assert {"paritylab", "processor", "libraries", "time", "builds"} <= entry["origin"].keys()
     assert set(document["files"]) == {f"{FAST}.svg", f"{FAST}.csv"}
-    (row,) = sources.read(copy / "shipped" / entry["records"]["file"])
-    source = sources.source_of(row)
-    records = pl.sweep([source.task.setup], 1000, engine=source.engine)[0].records
-    assert records.digest == row["digest"]
-
-
-def test_the_words_of_all_shipped_evidence_follow_from_its_numbers():
-    claims = [version for claim in registry().values() for version in (claim, claim.amended) if version]
-    found = [entry for entry in entries(claims, Path("nowhere")) if entry.source == "shipped"]
-    assert len(found) > 300
-    told = {entry.where: list(differences(entry.claim, entry.found)) for entry in found}
-    odd = {where for where, lines in told.items() if any("does not hold" in line for line in lines)}
-    assert {where: lines for where, lines in told.items() if lines and where not in odd} == {}  # see test_intervals.py
+    rows = sources.read(copy / "shipped" / entry["records"]["file"])
+    assert len(rows) == 2
+    for row in rows:
+        source = sources.source_of(row)
+        records = pl.sweep([source.task.setup], 200, engine=source.engine)[0].records
+        assert records.digest == row["digest"]
 
 
 def test_evidence_without_records_is_tried_again(copy):
@@ -111,22 +103,18 @@ def test_evidence_without_records_is_tried_again(copy):
 
 def test_a_shipped_claim_is_verified_in_a_moment(tmp_path, capsys):
     """The small sample of every test run; ``paritylab verify`` takes a larger one."""
-    assert main(["verify", "barak2022.c7-zero-gradient", "--out", str(tmp_path), "--json"]) == 0
+    assert main(["verify", "me2025.guessing", "--out", str(tmp_path), "--json"]) == 0
     checked = json.loads(capsys.readouterr().out)["checked"]
     assert checked["checks, the same"] == checked["checks, done again"] > 0
 
 
-def test_an_interval_that_does_not_hold_its_value_is_found_unless_the_rule_no_longer_counts():
+def test_an_interval_that_does_not_hold_its_value_is_found():
     claim = registry()[FAST]
-    entry = evidence.shipped(claim.current.key)["full"]
+    entry = evidence.shipped(claim.key)["quick"]
+    assert list(differences(claim, entry)) == []
     check = next(check for check in entry["checks"] if check["interval"])
     check["interval"] = [check["value"] + 1, check["value"] + 2]
-    assert "does not hold" in "\n".join(differences(claim.current, entry))
-    assert claim.current is not claim
-    first = evidence.shipped(claim.id)["full"]
-    check = next(check for check in first["checks"] if check["interval"])
-    check["interval"] = [check["value"] + 1, check["value"] + 2]
-    assert "does not hold" not in "\n".join(differences(claim, first))
+    assert "does not hold" in "\n".join(differences(claim, entry))
 
 
 # --- something is -----------------------------------------------------------------------------------------------------
@@ -183,7 +171,7 @@ def test_records_that_nobody_trained_are_found_though_all_digests_are_right(copy
     entry = evidence.shipped(FAST)["quick"]
     entry = {name: value for name, value in entry.items() if name not in ("digest", "records")}
     evidence.record(FAST, entry, None, [], gzip.compress(rows.encode(), mtime=0))
-    assert "records of 1000 runs have another digest, trained again" in told(verified(copy))
+    assert "records of 200 runs have another digest, trained again" in told(verified(copy))
 
 
 def test_a_number_that_no_trial_gives_is_found_where_no_records_are_listed(copy):
@@ -191,7 +179,7 @@ def test_a_number_that_no_trial_gives_is_found_where_no_records_are_listed(copy)
 
     def lie(document) -> None:
         entry = document["sizes"]["quick"]
-        check = next(check for check in entry["checks"] if check["name"].startswith("99 %"))
+        (check,) = entry["checks"]
         check["value"] *= 1.5
         check["interval"] = [1.5 * end for end in check["interval"]]
         for name in ("records", "digest", "origin"):
@@ -226,7 +214,7 @@ def test_a_store_that_is_not_the_one_of_the_trial_is_found(copy):
     """All records of another seed, under the name of this one."""
     row = sources.read(copy / "out" / "claims" / FAST / "quick" / evidence.RECORDS)[0]
     setup = sources.source_of(row).task.setup
-    other = pl.sweep([setup], 1000, seed=5, engine=row["engine"])[0].records
+    other = pl.sweep([setup], 200, seed=5, engine=row["engine"])[0].records
     shutil.rmtree(copy / "out" / "store")
     pl.Store(copy / "out" / "store").append(setup.id, setup.to_json(), row["engine"], 0, other)
     assert "the store has other records than those that the trial stood on" in told(verified(copy, 0.001))

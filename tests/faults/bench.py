@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -39,7 +39,6 @@ MARK = "PARITYLAB_FAULTS"  # in the environment of every process that a command 
 # Imports once and forks for each command. Records are flushed as they come, many times a second.
 NURSERY = """
 import atexit, gc, importlib, json, os, sys, traceback, warnings
-import barak2022.campaign, barak2022.commands.campaign
 import paritylab.cli.measure, paritylab.cli.work
 import paritylab.running.crews, paritylab.running.offload
 import paritylab.engines, paritylab.storage.store, paritylab.running.sweeps
@@ -49,6 +48,8 @@ except ImportError:
     pass
 paritylab.running.sweeps.FLUSH_SECONDS = 0.0
 paritylab.engines.lanes.CALL_SECONDS = 0.02
+for name in sys.argv[1:]:
+    importlib.import_module(name)
 gc.freeze()
 for line in sys.stdin:
     asked = json.loads(line)
@@ -183,13 +184,13 @@ class Child:
 
 
 class Bench:
-    """Where commands are started from; a context."""
+    """Where commands are started from, with more modules imported if they need them; a context."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, imports: Iterable[str] = ()) -> None:
         self.folder = folder
         compiled = {"JAX_COMPILATION_CACHE_DIR": str(folder), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
         self._nursery = subprocess.Popen(
-            [sys.executable, "-c", NURSERY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            [sys.executable, "-c", NURSERY, *imports], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env=os.environ | compiled,
         )
 

@@ -6,33 +6,27 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from barak2022.settings import BARAK2022
 from faults.strategies import ACTIVATIONS, INITS, LOSSES, ODD_SPECS, SCHEDULES
 from hypothesis import strategies as st
 
+from paritylab.claims import papers
 from paritylab.cli import build_parser
 
 # Enough to make a command small; what is drawn comes after and wins.
 SMALL = {
-    "adaptive": "--block 2 --k 2 --nets 5 --epsilon 0.4 --delta 0.9",
     "alignment": "--d 5 --draws 10",
-    "atlas": "--quick",
     "compare": "--n 6 --k 2 --runs 2 --limit 200 --learners gaussian-elimination,low-degree",
     "curves": "--n 6 --k 2 --steps 20 --eval-size 64 --batch 8",
     "demo": "--runs 10",
-    "flow": "--k 2 --block 4 --draws 5",
     "fourier": "--n 6 --k 2 --draws 10",
-    "leaky": "--k 3 --n 59049 --q 4 --steps 20",
     "measure": "--n 6 --k 2 --max-steps 20 --eval-size 64 --batch 8 --runs 3",
     "merge": "kept",
-    "reproduce": "--quick barak2022.prop9",
+    "reproduce": "--quick me2025.guessing",
     "results": "--out kept",
     "search": "--n 10 --k 3",
     "serve": "--port 0",
-    "two-stage": "--n 7 --k 2 --width 8 --steps 20 --batch 8",
-    "xor": "--d 4 --width 8 --batch 8 --time 1",
 }
-LONG = ("atlas", "compare", "curves", "demo", "reproduce", "report", "serve", "xor")
+LONG = ["compare", "curves", "demo", "reproduce", "report", "serve"]
 """Commands that take seconds however they are called; drawn less often."""
 NEVER = ("record", "workers", "scheduler", "slurm", "dry_run")
 """Options that write into the package or start processes elsewhere; ``CREWS`` is what is tried of these."""
@@ -62,8 +56,10 @@ ODD_NAMES = [
 PATHS = ["out", "out", "out", "a/b/c", "kept", "kept"]
 ODD_PATHS = ["broken", "file", "file/below", "", ".", "sp ace", "\u00e9\U0001f4a5", "caf\udce9", "-", "x" * 300,
              "/proc/nowhere/out", "../beside", "--"]
-CLAIMS = ["barak2022.fig3", "barak2022.fig7", "barak2022.prop9", "abbe2024.*", "glasgow2023.*", "daniely2020.*", "*",
-          "[", "barak2022.fgi7", "", "\U0001f4a5"]
+CLAIMS = ["me2025.width", "me2025.guessing", *(f"{paper}.*" for paper in papers()), "*", "[", "me2025.wdith", "",
+          "\U0001f4a5"]
+SETTINGS = [f"{paper.id}:{name}" for paper in papers().values() if (part := paper.part("settings"))
+            for name in part.NAMES]
 NAMED: dict[str, Any] = {
     "activation": ACTIVATIONS,
     "bias": st.sampled_from([*REALS, "same", "gaussian:0.7", "gaussian:-1", "gaussian:"]),
@@ -77,11 +73,11 @@ NAMED: dict[str, Any] = {
     "method": st.sampled_from(["integral", "lattice", "pairs", "enumerate", "monte-carlo"]),
     "network": st.sampled_from(["mlp", "neuron", "polynet", "disjoint-polynet", "transformer"]),
     "optimiser": st.sampled_from(["sgd", "adam", "sign-sgd"]),
-    "paper": st.sampled_from(["barak2022", "abbe2024", "barak2023"]),
+    "paper": st.sampled_from([*papers(), "me2026"]),
     "q": st.sampled_from([*NUMERALS, "inf"]),
     "scale": st.sampled_from([*REALS, "fan-in", "hidden,output", "1,2", "1,fan-in"]),
     "schedule": SCHEDULES,
-    "setting": st.sampled_from([f"barak2022:{name}" for name in BARAK2022] + ["barak2022:", "barak2022", "x:i"]),
+    "setting": st.sampled_from([*SETTINGS, "me2025:", "me2025", "x:i"]),
     "setup": st.sampled_from(["", "0", "f", "zz"]),
     "show": st.sampled_from(["show", "show", *CLAIMS]),
     "unit": st.sampled_from(["threshold", "relu", "network", "hinge-neuron", "sinusoid", "sinusoid:3,0.5"]),

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from faults.bench import Bench
+from faults.furnished import furnished  # noqa: F401
 
 
 @pytest.fixture(scope="session")

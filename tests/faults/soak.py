@@ -2,6 +2,7 @@
 
     make soak                       an hour, and at least 200 kills; the counts go into docs/data/reliability.json
     make soak SECONDS=600
+    python -m faults.soak --more MODULE     also the SCENARIOS of a module, which names what its commands IMPORT
     python -m faults.soak --markdown    (with tests/ in PYTHONPATH) put them into docs/explanation/reliability.md
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import importlib
 import json
 import platform
 import random
@@ -16,11 +18,11 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from faults import campaigns, disk, functions, processes, values
+from faults import counted, disk, functions, processes, values
 from faults.bench import ENGINE, Bench, Outcome
 
 import paritylab
@@ -42,11 +44,7 @@ SCENARIOS: dict[str, Callable[..., Outcome]] = {
     "Ctrl-C while libraries are imported": processes.interrupt_cold_command,
     "Ctrl-C with two workers": processes.interrupt_command_with_workers,
     "one process, then four, then a cluster, each cut short": processes.mixture,
-    "a campaign is killed": campaigns.kill_campaign,
-    "Ctrl-C in a campaign": campaigns.interrupt_campaign,
-    "workers of a campaign are killed, then the campaign": campaigns.kill_campaign_with_workers,
-    "counts of a campaign are damaged": campaigns.damaged_counts,
-    "work for another machine is cut short, or its workers": campaigns.offload_cut_short,
+    "work for another machine is cut short, or its workers": counted.offload_cut_short,
     "the disk is full": disk.full_disk,
     "the disk is full, with two workers": disk.full_disk_with_workers,
     "a file may not grow": disk.no_room_for_a_file,
@@ -66,7 +64,10 @@ SCENARIOS: dict[str, Callable[..., Outcome]] = {
 }
 
 
-def soak(seconds: float, kills: int, seed: int, folder: Path, before: dict[str, Any] | None = None) -> dict[str, Any]:
+def soak(
+    seconds: float, kills: int, seed: int, folder: Path, before: dict[str, Any] | None = None,
+    imports: Sequence[str] = (),
+) -> dict[str, Any]:
     """Go through all scenarios in random orders until the time is up, then through those that did not have their turn,
     then go on killing until there were enough. With the counts of a soak from ``before`` it goes on from there.
     """
@@ -78,7 +79,7 @@ def soak(seconds: float, kills: int, seed: int, folder: Path, before: dict[str, 
     impossible: dict[str, str] = {}
     order: list[str] = []
     start = time.monotonic() - (before["seconds"] if before else 0)
-    with Bench(folder) as bench:
+    with Bench(folder, imports) as bench:
         while True:
             late, killed = time.monotonic() - start > seconds, sum(totals[name].faults for name in KILLS)
             untried = [name for name in SCENARIOS if not times[name] and name not in impossible]
@@ -148,13 +149,19 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the counts")
     parser.add_argument("--resume", action="store_true", help="go on from the counts in that file, with their seed")
     parser.add_argument("--markdown", action="store_true", help="put the counts of the last soak into the page")
+    parser.add_argument("--more", action="append", default=[], metavar="MODULE", help="with SCENARIOS and IMPORTS")
     options = parser.parse_args()
+    more = [importlib.import_module(name) for name in options.more]
+    for module in more:
+        SCENARIOS.update(module.SCENARIOS)
+    imports = [name for module in more for name in module.IMPORTS]
     if options.markdown:
         PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), json.loads(COUNTS.read_text())), encoding="utf-8")
         return 0
     with tempfile.TemporaryDirectory() as folder:
         before = json.loads(options.json.read_text(encoding="utf-8")) if options.resume else None
-        counts = soak(options.seconds, options.kills, before["seed"] if before else options.seed, Path(folder), before)
+        seed = before["seed"] if before else options.seed
+        counts = soak(options.seconds, options.kills, seed, Path(folder), before, imports)
     print(table(counts))
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)

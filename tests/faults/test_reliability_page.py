@@ -14,7 +14,7 @@ def test_the_page_has_the_current_table():
 
 def test_every_scenario_was_tried_and_nothing_was_lost():
     counts = json.loads(soak.COUNTS.read_text())
-    assert counts["scenarios"].keys() == soak.SCENARIOS.keys()
+    assert counts["scenarios"].keys() >= soak.SCENARIOS.keys()
     assert all(row["times"] or name in counts["impossible"] for name, row in counts["scenarios"].items())
     assert sum(counts["scenarios"][name]["faults"] for name in soak.KILLS) >= 200
     everything = soak.total(counts)

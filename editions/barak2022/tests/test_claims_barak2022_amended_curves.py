@@ -1,11 +1,14 @@
 """Amended rules of barak2022 on made-up runs: each holds where it should, and is contradicted where it should be."""
 
+import math
+
 import numpy as np
 import pytest
 from barak2022 import amended_phases as phases
 from barak2022 import amended_progress as progress
 from barak2022 import amended_scaling as scaling
 from barak2022 import amended_times as laws
+from scipy import stats
 
 from paritylab import MLP, Curves, Learner, Neuron, Parity, Setup
 from paritylab.claims.verdicts import CONTRADICTED, HOLDS, results
@@ -211,3 +214,15 @@ def test_gaps_are_compared_with_those_of_majority():
     assert judged(start) == HOLDS
     assert judged(np.where(np.arange(15)[:, None] < 4, 3, 1) * start) == CONTRADICTED  # more than majority's
     assert judged(start[:, :1] * np.ones((1, 3, 1, 1))) == CONTRADICTED  # not amplified
+
+
+def test_exponents_are_wrong_no_oftener_than_is_said():
+    """Of times whose true exponent is known: 25 at n = 10, 20, 30. Seed 3; twice as many in 1,000 by chance: < 1e-9."""
+    rng, wrong = np.random.default_rng(3), np.zeros(2)
+    p10 = stats.norm.ppf(0.1)
+    for _ in range(1000):
+        times = [np.sort(np.exp(spread * (rng.normal(size=25) - p10) + 0.8 * math.log(n - 9)))
+                 for n, spread in ((10, 0.3), (20, 0.5), (30, 0.4))]
+        low, high = laws.exponent_ends(*times)
+        wrong += high < 0.8, low > 0.8
+    assert (wrong <= 1000 * np.array(laws.WRONG)).all()

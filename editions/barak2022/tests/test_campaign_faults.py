@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from random import Random
 
+import campaign_faults
 import pytest
-from faults import campaigns
+from faults import soak
 from faults.bench import Bench, Outcome
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
@@ -14,18 +16,16 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason=
 
 @pytest.mark.long
 @pytest.mark.parametrize("scenario", [
-    campaigns.kill_campaign, campaigns.interrupt_campaign, campaigns.damaged_counts,
+    campaign_faults.kill_campaign, campaign_faults.interrupt_campaign, campaign_faults.damaged_counts,
 ])
 def test_a_campaign_ends_with_the_counts_of_an_undisturbed_one(scenario, bench: Bench, tmp_path: Path):
     outcome: Outcome = scenario(Random(1), tmp_path, bench)
     assert outcome.clean, outcome
     assert outcome.faults >= 2
-    assert outcome.records == campaigns.RUNS
+    assert outcome.records == campaign_faults.RUNS
 
 
-@pytest.mark.slow
-@pytest.mark.long
-def test_work_for_another_machine_outlives_its_processes_and_they_do_not_outlive_it(bench: Bench, tmp_path: Path):
-    outcome = campaigns.offload_cut_short(Random(2), tmp_path, bench)
-    assert outcome.clean, outcome
-    assert outcome.faults == 3
+def test_the_page_on_reliability_has_counts_of_every_fault():
+    counts = json.loads(soak.COUNTS.read_text())
+    assert counts["scenarios"].keys() == soak.SCENARIOS.keys() | campaign_faults.SCENARIOS.keys()
+    assert all(counts["scenarios"][name]["times"] for name in campaign_faults.SCENARIOS)

@@ -1,4 +1,7 @@
-"""Faults of campaigns, and of work for another machine: kills, interruptions, damaged counts."""
+"""Faults of campaigns: kills, interruptions, damaged counts.
+
+    PYTHONPATH=tests:editions/barak2022/tests python -m faults.soak --more campaign_faults    (make soak)
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,14 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
-import numpy as np
 from barak2022 import campaign
-from barak2022.campaign import Cell
 from faults.bench import INTERRUPTED, Bench, Child, Outcome, ended, wait_for
+from faults.counted import compared
 from faults.processes import STRIKE
 
-from paritylab.running import offload
-from paritylab.running.tasks import AnyTask, to_text
-from paritylab.storage.counts import NUMBERS, Counted
-from paritylab.storage.kept import recall
+from paritylab.storage.counts import Counted
 
+IMPORTS = "barak2022.campaign", "barak2022.commands.campaign"
 RUNS = 2_000
 COMMAND = ["campaign", "--settings", "i", "--n", "10", "--k", "2", "--batch", "32", "4", "--runs", str(RUNS), "--json"]
 # Many files to write, and no figure to draw.
@@ -81,28 +81,6 @@ def cut_short(moments: Random, bench: Bench, out: Path, number: int, outcome: Ou
         outcome.left += child.orphans(HEARD_SECONDS)
     outcome.faults += 1
     return child
-
-
-def compared(directory: Path, wanted: dict[str, Counted]) -> Outcome:
-    """The counts in a folder beside those that should be there, run by run, and what else is there."""
-    outcome = Outcome()
-    for path in directory.glob(".*.tmp"):
-        os.utime(path, (0, 0))  # an hour old by the next write
-    for name, right in wanted.items():
-        found = recall(directory / name, Counted.load)
-        outcome.records += right.task.runs if found else 0
-        outcome.lost += 0 if found else right.task.runs
-        if found and not same(found, right):
-            outcome.different += right.task.runs
-    outcome.left = len({path.name for path in directory.glob("counts-*")} - wanted.keys())
-    return outcome
-
-
-def same(found: Counted, right: Counted) -> bool:
-    mine, theirs = found.counts, right.counts
-    numbers = all(getattr(mine, name) == getattr(theirs, name) for name in NUMBERS)
-    steps = np.array_equal(mine.t_c, theirs.t_c) and np.array_equal(mine.solved, theirs.solved)
-    return found.task == right.task and numbers and steps
 
 
 def finished(bench: Bench, out: Path, outcome: Outcome) -> Outcome:
@@ -186,50 +164,9 @@ def damaged_counts(moments: Random, folder: Path, bench: Bench) -> Outcome:
     return finished(bench, folder, outcome)
 
 
-# --- work for another machine -------------------------------------------------------------------------------------
-
-
-def tasks() -> list[AnyTask]:
-    """Two programs, so that two processes have something to do."""
-    cells = [Cell("i", 10, 2, 32), Cell("iv", 10, 2, 32)]
-    shares = [campaign.Share(cell, cell.setups()[0], 40_000) for cell in cells]
-    return [task for share in shares for task in share.tasks(0)]
-
-
-@cache
-def worked(bench: Bench) -> dict[str, Counted]:
-    folder = bench.folder / "work in peace"
-    offload.work(tasks(), folder)
-    return {path.name: Counted.load(path) for path in folder.iterdir()}
-
-
-def offload_cut_short(moments: Random, folder: Path, bench: Bench) -> Outcome:
-    """``paritylab work`` with two processes: one of them, or the main one, gets a signal."""
-    outcome, wanted = Outcome(), worked(bench)
-    (folder / "work.json").write_text(to_text(tasks()))
-
-    def begin() -> Child:
-        return Child(bench, ["work", str(folder / "work.json"), str(folder / "records"), "--processes", "2"])
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-        child = begin()
-        with ended(child):
-            wait_for(lambda child=child: child.status() is not None or len(child.workers()) == 2, 60)
-            time.sleep(moments.uniform(0, 3))
-            if number == signal.SIGTERM:  # to a worker
-                for pid in child.workers()[:1]:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
-            else:
-                child.send(number)
-            status = child.wait()
-            outcome.faults += 1
-            allowed = {signal.SIGINT: (0, 130), signal.SIGTERM: (0,), signal.SIGKILL: (0, -signal.SIGKILL)}[number]
-            said = child.err == INTERRUPTED if status == 130 else not child.err or status == -signal.SIGKILL
-            outcome.expect(status in allowed and said, f"signal {number}, status {status}: {child.err}")
-            outcome.left += child.orphans()
-    child = begin()
-    status = child.wait()
-    outcome.expect(status == 0 and not child.err, f"status {status}: {child.err}")
-    outcome += compared(folder / "records", wanted)
-    return outcome
+SCENARIOS = {
+    "a campaign is killed": kill_campaign,
+    "Ctrl-C in a campaign": interrupt_campaign,
+    "workers of a campaign are killed, then the campaign": kill_campaign_with_workers,
+    "counts of a campaign are damaged": damaged_counts,
+}

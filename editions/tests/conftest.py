@@ -1,0 +1,5 @@
+"""Fixtures that are shared with the tests of the laboratory."""
+
+from faults.furnished import furnished  # noqa: F401
+from sent_to_crews import hands  # noqa: F401
+from short_of_memory import little  # noqa: F401

@@ -1,0 +1,159 @@
+"""What must be true of every claim of whatever papers are here, and of their shipped evidence.
+
+The tests of the laboratory ask it of the template, those of the editions of all editions: ``from every_claim import *``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lengths import long_but
+
+from paritylab import engines
+from paritylab.claims import Rule, evidence, papers
+from paritylab.claims.registry import registry
+from paritylab.claims.reproduction import plan
+from paritylab.claims.rules import Significance
+from paritylab.claims.standing import result_of, standing
+from paritylab.claims.texts import size_lines
+from paritylab.claims.verdicts import CONTRADICTED, UNDECIDED
+from paritylab.claims.verifying.entries import entries
+from paritylab.claims.verifying.words import differences
+from paritylab.running import keeping
+
+NOWHERE = Path("nowhere")
+CLAIMS = list(registry().values())
+PUBLISHED = [claim for claim in CLAIMS if not claim.paper.own]
+
+
+@pytest.fixture
+def slow_to_plan() -> tuple[str, ...]:
+    """Claims whose larger sizes take long even to list."""
+    return ()
+
+
+@pytest.fixture
+def odd_intervals() -> dict[tuple[str, str], list[str]]:
+    """Checks of evidence whose interval does not hold its estimate, by evidence and size."""
+    return {}
+
+
+def test_remarks_and_headlines_are_about_known_claims():
+    for paper in {each.paper for each in CLAIMS}:
+        assert set(paper.remarks) <= set(registry())
+        assert set(paper.headlines) <= set(paper.claims)
+
+
+@pytest.mark.parametrize("size", long_but(["quick", "standard", "full"], "quick", slow=["standard"]))
+def test_no_claim_trains_or_computes_under_a_plan(size, slow_to_plan, tmp_path, monkeypatch):
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("something is trained")
+
+    for name in ("train", "final_params", "make_pool"):
+        monkeypatch.setattr(engines, name, refuse)
+    monkeypatch.setattr(keeping, "_made", refuse)
+    for each in CLAIMS:
+        if size == "quick" or each.id not in slow_to_plan:
+            tasks, all_ = plan(each, size, tmp_path / "nowhere")
+            assert all_ or tasks, each.id
+            assert len({task.name for task in tasks}) == len(tasks)
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize("each", CLAIMS, ids=lambda each: each.id)
+def test_what_is_printed_is_what_was_recorded(each):
+    """Sizes as declared are those of the evidence, and every recorded check is of a declared rule for that size."""
+    trial = each.trial
+    assert trial.claim == each.id
+    printed = "\n".join(size_lines(each))
+    assert all(label in printed for label in trial.sizes())
+    for name, entry in evidence.shipped(each.id).items():
+        sizes = {label: json.loads(json.dumps(one.values[name])) for label, one in trial.sizes().items()}
+        recorded = {label: value for label, value in entry["parameters"].items() if label != "left out"}
+        assert recorded == sizes
+        rules = [rule for rule in trial.rules() if name in rule.only]
+        for check in entry["checks"]:
+            assert any(could_be(rule, check) for rule in rules), check["name"]
+
+
+def could_be(rule: Rule, check: dict[str, Any]) -> bool:
+    """Whether a recorded check can come from a rule: its name fits the template, its bound the rule's."""
+    def fits(template: str, text: str) -> bool:
+        parts = re.split(r"(?<!\{)\{[^{}]+\}(?!\})", template)
+        pattern = ".+".join(re.escape(part.replace("{{", "{").replace("}}", "}")) for part in parts)
+        return re.fullmatch(pattern, text) is not None
+
+    said = any(isinstance(getattr(rule, end, None), str) for end in ("low", "high"))
+    return fits(rule.name, check["name"]) and (said or fits(rule.asked, check["rule"]))
+
+
+def test_shipped_evidence_is_of_known_claims_and_was_written_by_the_program():
+    for path in shipped():
+        document = json.loads(path.read_text())
+        claim = registry()[document["claim"]]
+        assert path.stem in (claim.id, claim.current.key)
+        for size, entry in document["sizes"].items():
+            assert entry["size"] == size
+            assert entry["verdict"] in ("reproduced", "not reproduced", "inconclusive")
+            assert entry["checks"]
+
+
+def shipped() -> list[Path]:
+    folders = [paper.folder / "evidence" for paper in papers().values()]
+    return [path for folder in folders for path in sorted(folder.glob("*.json"))]
+
+
+def test_shipped_intervals_hold_their_estimates(odd_intervals):
+    found = {}
+    for path in shipped():
+        for size, entry in json.loads(path.read_text())["sizes"].items():
+            for check in entry["checks"]:
+                if check["value"] is not None and check["interval"] is not None:
+                    value, low, high = (float(each) for each in (check["value"], *check["interval"]))
+                    room = 1e-9 * abs(value) if math.isfinite(value) else 0.0
+                    if not low - room <= value <= high + room:
+                        found.setdefault((path.stem, size), []).append(check["name"])
+    assert found == odd_intervals
+
+
+def test_the_words_of_all_shipped_evidence_follow_from_its_numbers():
+    claims = [version for claim in registry().values() for version in (claim, claim.amended) if version]
+    found = [entry for entry in entries(claims, NOWHERE) if entry.source == "shipped"]
+    assert found
+    told = {entry.where: list(differences(entry.claim, entry.found)) for entry in found}
+    odd = {where for where, lines in told.items() if any("does not hold" in line for line in lines)}
+    assert {where: lines for where, lines in told.items() if lines and where not in odd} == {}
+
+
+@pytest.mark.parametrize("claim", PUBLISHED, ids=lambda claim: claim.id)
+def test_every_value_of_a_setup_says_where_it_comes_from(claim):
+    for version in {claim, claim.current}:
+        values = version.values()
+        assert values.sources
+        said = values.names | {name for names in values.sources.values() for name in names}
+        for label in version.trial.sizes():
+            assert label in said or {name.strip() for name in label.split(",")} <= said, (version.key, label)
+
+
+@pytest.mark.parametrize("claim", PUBLISHED, ids=lambda claim: claim.id)
+def test_no_check_passes_by_a_point_estimate_alone(claim):
+    """Checks of the evidence that counts have an interval, or are p-values, or are computed."""
+    stands = standing(NOWHERE, claim)
+    if stands.untried or claim.kind == "exact" or stands.found is None:
+        return
+    rules = stands.claim.trial.rules()
+    for check in stands.found["checks"]:
+        rule = next(rule for rule in rules if rule.made(check["name"]))
+        decided = result_of(check) != UNDECIDED
+        assert check["interval"] or rule.exact or isinstance(rule, Significance) or not decided, check["name"]
+
+
+def test_a_contradiction_quotes_what_it_contradicts():
+    standings = [standing(NOWHERE, claim) for claim in PUBLISHED]
+    contradicted = [each for each in standings if CONTRADICTED in each.results.values() and not each.untried]
+    assert all(each.claim.amendment and each.claim.amendment.quote for each in contradicted)
