@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from abbe2024 import amended_losses, amended_questions, amended_training
+from abbe2024 import junk, online, other_losses
 from abbe2024.updates import BETAS, LAWS
 from test_claims_abbe2024_training import Pretended, learns_like_the_paper
 
@@ -81,7 +81,7 @@ def test_what_perturbed_starts_learn_is_measured_by_what_signs_learn(tmp_path: P
     found = outcome_of("fig5", Pretended(ends, tmp_path)).results
     assert found["sigma = 0.1 does not learn at d = 100"] == "contradicted"
     assert found["sigma = 0.1 does not learn at d = 200"] == found["learning becomes hard as d grows"] == "holds"
-    assert np.isnan(amended_training.learned_share(np.array([0.6]), np.array([0.5])))
+    assert np.isnan(online.learned_share(np.array([0.6]), np.array([0.5])))
 
 
 def test_gaussian_weights_that_learn_at_one_rate_are_contradicted_there(tmp_path: Path) -> None:
@@ -107,22 +107,22 @@ def test_the_sooner_loss_is_told_for_each_start() -> None:
 def test_alignments_are_compared_for_fair_labels() -> None:
     draws = np.random.default_rng(0).uniform(1, 2, 20)
     got = [{name: draws * (3 if name == "l1, 0" else 0.5 if name.startswith("l1") else 1)
-            for name in amended_losses.CASES}] * 5
+            for name in junk.CASES}] * 5
     assert judged(trial_of("fig8-right"), got) == {"random labels: the target's law": "contradicted",
                                                    "random labels: 0": "holds"}
-    assert amended_losses.VALUES.mean() == 0
+    assert other_losses.VALUES.mean() == 0
 
 
 @pytest.mark.long
 def test_labels_of_one_size_make_an_alignment_of_their_own() -> None:
-    found = amended_losses.label_alignments(seed=0, d=6, widths=[8], inputs=8000, draws=2)
-    assert set(found) == set(amended_losses.CASES)
+    found = other_losses.label_alignments(seed=0, d=6, widths=[8], inputs=8000, draws=2)
+    assert set(found) == set(junk.CASES)
     assert np.mean(found["l1, target 0"]) > np.mean(found["l1, the target's law"])
 
 
 def test_times_that_never_end_have_an_infinite_ratio() -> None:
-    assert amended_questions.ratio_of_times(np.array([np.inf] * 3), np.array([10.0] * 3)) == np.inf
-    assert np.isnan(amended_questions.ratio_of_times(np.array([1.0]), np.array([np.inf])))
+    assert other_losses.ratio_of_times(np.array([np.inf] * 3), np.array([10.0] * 3)) == np.inf
+    assert np.isnan(other_losses.ratio_of_times(np.array([1.0]), np.array([np.inf])))
 
 
 def counted(perfect: int, seeds: int) -> dict[str, Any]:

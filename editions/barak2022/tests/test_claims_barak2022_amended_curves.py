@@ -4,10 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from barak2022 import amended_phases as phases
-from barak2022 import amended_progress as progress
-from barak2022 import amended_scaling as scaling
-from barak2022 import amended_times as laws
+from barak2022 import coarse, distributions, fourier, hidden_progress, phases, scaling, widths
 from scipy import stats
 
 from paritylab import MLP, Curves, Learner, Neuron, Parity, Setup
@@ -53,7 +50,7 @@ def test_times_are_read_off_curves():
 
 
 def test_plateaus_of_one_network_do_not_speak_for_another():
-    trial = phases.Fig1LeftAmended("quick")
+    trial = phases.Fig1Left("quick")
     ended = spread(1000)
     found = {"(i) B=32": (records(ended), records(0.7 * ended)), "(vii)": (records(ended), records(0.2 * ended)),
              "(xv)": (records(np.full(200, np.inf)), records(ended))}
@@ -62,7 +59,7 @@ def test_plateaus_of_one_network_do_not_speak_for_another():
 
 
 def test_outliers_are_judged_apart_from_convergence():
-    trial = phases.Fig6Row2Amended("quick")
+    trial = phases.Fig6Row2("quick")
     got = [result(spread(4000, width=0.8)), result(spread(200, width=0.3)), result(spread(150, width=0.1))], []
     assert results(trial.judge(got).checks) == {
         "solved from B = 1 to 1024": HOLDS, "more outliers at small batches": HOLDS,
@@ -70,7 +67,7 @@ def test_outliers_are_judged_apart_from_convergence():
 
 
 def test_the_printed_batch_and_the_other_are_parts():
-    trial = phases.Fig6Row3Amended("quick")
+    trial = phases.Fig6Row3("quick")
     never, some = np.full(200, np.inf), np.where(np.arange(200) < 70, 900, np.inf)
     got = [result(never)] * 3 + [result(some), result(spread(300)), result(spread(300))], []
     assert results(trial.judge(got).checks) == {"B = 1": CONTRADICTED, "B = 32": HOLDS}
@@ -78,7 +75,7 @@ def test_the_printed_batch_and_the_other_are_parts():
 
 @pytest.mark.parametrize(("plateau", "expected"), [(0.2, HOLDS), (0.8, CONTRADICTED)])
 def test_a_network_without_a_plateau(plateau, expected):
-    trial = phases.Fig6Row4Amended("quick")
+    trial = phases.Fig6Row4("quick")
     ended = spread(1000, runs=20)
     left = [result(0.7 * ended), result(plateau * ended)]
     found = results(trial.judge(([result(ended)] * 2, left, [])).checks)
@@ -86,7 +83,7 @@ def test_a_network_without_a_plateau(plateau, expected):
 
 
 def test_descents_are_ordered_by_width_and_by_batch():
-    trial = phases.Fig17Amended("quick")
+    trial = phases.Fig17("quick")
     ended = {name: spread(1000, 20) for name in trial.panels()}
     ended["z^3, r=300, B=256"] = spread(800, 20)
     left = {name: (0.3 if "r=300, B=256" in name and "z^3" in name else 0.7) * each for name, each in ended.items()}
@@ -104,7 +101,7 @@ def line(law, sizes=(10, 15, 20, 25, 30), runs=400) -> list[Result]:
 
 
 def test_a_power_law_is_told_from_an_exponential_one():
-    trial = scaling.Fig1RightAmended("quick")
+    trial = scaling.Fig1Right("quick")
     power = {"k = 2": line(lambda n: 10 * n**0.8), "k = 3": line(lambda n: 10 * n**1.5)}
     assert results(trial.judge(power).checks) == {"": HOLDS}
     assert results(trial.judge(power | {"k = 3": line(lambda n: 2 ** (n / 2))}).checks) == {"": CONTRADICTED}
@@ -112,14 +109,14 @@ def test_a_power_law_is_told_from_an_exponential_one():
 
 
 def test_bends_upwards_and_downwards():
-    trial = scaling.Fig2RightAmended("quick")
+    trial = scaling.Fig2Right("quick")
     sizes = (10, 14, 20, 28, 40)
     assert results(trial.judge({"k = 3": line(lambda n: n * np.exp(n / 20), sizes)}).checks) == {"k = 3": HOLDS}
     assert results(trial.judge({"k = 3": line(lambda n: 300 * np.log(n), sizes)}).checks) == {"k = 3": CONTRADICTED}
 
 
 def test_settings_at_small_n():
-    trial = scaling.Fig10MlpAmended("quick")
+    trial = scaling.Fig10Mlp("quick")
     straight = {f"({name}) k={k}": line(lambda n, k=k: 20 * n ** (k / 2)) for name in ("i", "iv") for k in (2, 3)}
     assert set(results(trial.judge(straight).checks).values()) == {HOLDS}
     crooked = straight | {"(iv) k=2": line(lambda n: 200 + 100 * (n % 2))}
@@ -130,7 +127,7 @@ def test_settings_at_small_n():
 
 
 def test_early_successes_and_heavy_tails():
-    trial = laws.Fig2LeftAmended("quick")
+    trial = distributions.Fig2Left("quick")
     heavy, light = spread(400, 20_000, 0.3), spread(400, 20_000, 0.02)
     lucky = np.random.default_rng(0).geometric(1 / 500, 20_000)
     assert set(results(trial.judge([result(heavy)]).checks).values()) == {HOLDS}
@@ -140,7 +137,7 @@ def test_early_successes_and_heavy_tails():
 
 
 def test_few_solved_runs_leave_the_correlation_undecided():
-    trial = laws.Fig2CenterAmended("quick")
+    trial = distributions.Fig2Center("quick")
     starts = [result(spread(1000 * 1.5**i, 10, 0.02, i)) for i in range(10)]
     assert results(trial.judge([starts]).checks) == {"width 10": HOLDS}
     unsolved = [result(np.full(10, np.inf))] * 4
@@ -154,10 +151,10 @@ def swept(law) -> tuple[list[Result], list[Result]]:
 
 
 def test_widths_that_help_little_and_much():
-    trial = laws.Fig4LeftAmended("quick")
+    trial = widths.Fig4Left("quick")
     assert set(results(trial.judge(swept(lambda width: 1000)).checks).values()) == {HOLDS}
     assert results(trial.judge(swept(lambda width: 1e6 / width)).checks)["no parallel speed-up"] == CONTRADICTED
-    other = laws.Fig14Amended("quick")
+    other = widths.Fig14("quick")
     assert set(results(other.judge(swept(lambda width: 1000)).checks).values()) == {HOLDS}
     assert results(other.judge(swept(lambda width: 1e6 / width)).checks)["no parallel speed-up"] == CONTRADICTED
 
@@ -168,7 +165,7 @@ def race(p10: float) -> Race:
 
 @pytest.mark.parametrize(("exponent", "expected"), [(0.2, HOLDS), (0.9, CONTRADICTED)])
 def test_exponents_of_cells(exponent, expected):
-    trial = laws.Fig9Amended("standard")  # a wrong one among a handful of cells is no wonder
+    trial = coarse.Fig9("standard")  # a wrong one among a handful of cells is no wonder
     got = [[race(100 * (n - 9) ** (exponent * k)) for n in (10, 20, 30)] for _, k, _ in trial.points()]
     assert results(trial.judge(got).checks) == {"": expected}
 
@@ -186,13 +183,13 @@ def moving(rate: float, runs: int = 40, n: int = 30) -> Curves:
 
 
 def test_progress_is_told_from_noise():
-    trial = progress.Fig3Amended("quick")
+    trial = hidden_progress.Fig3("quick")
     assert results(trial.judge([[moving(0.02), moving(0.0)]]).checks) == {"B=32": HOLDS}
     assert results(trial.judge([[moving(0.0, 200), moving(0.0, 200)]]).checks) == {"B=32": CONTRADICTED}
 
 
 def test_the_network_and_the_neuron_are_parts():
-    trial = progress.Fig13Amended("quick")
+    trial = hidden_progress.Fig13("quick")
     clear, noise = [moving(0.02), moving(0.0)], [moving(0.0), moving(0.02)]
     found = results(trial.judge([clear, clear, noise]).checks)
     assert found["neuron"] == HOLDS
@@ -200,7 +197,7 @@ def test_the_network_and_the_neuron_are_parts():
 
 
 def test_gaps_are_compared_with_those_of_majority():
-    trial = progress.Fig12RightAmended("quick")
+    trial = fourier.Fig12Right("quick")
     generator = np.random.default_rng(0)
     start = generator.uniform(0.1, 0.25, (60, 1, 15, 1)) * np.ones((60, 3, 1, 1))
     start[:, 1:, :4] *= 3
@@ -223,6 +220,6 @@ def test_exponents_are_wrong_no_oftener_than_is_said():
     for _ in range(1000):
         times = [np.sort(np.exp(spread * (rng.normal(size=25) - p10) + 0.8 * math.log(n - 9)))
                  for n, spread in ((10, 0.3), (20, 0.5), (30, 0.4))]
-        low, high = laws.exponent_ends(*times)
+        low, high = coarse.exponent_ends(*times)
         wrong += high < 0.8, low > 0.8
-    assert (wrong <= 1000 * np.array(laws.WRONG)).all()
+    assert (wrong <= 1000 * np.array(coarse.WRONG)).all()

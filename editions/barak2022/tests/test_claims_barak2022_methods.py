@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 from barak2022 import figure7
-from barak2022.amended_depth import C7DeepQuadraticAmended, C7SanityAmended
-from barak2022.amended_finite import Fig4RightAmended, Fig15Amended, Fig16Amended
-from barak2022.amended_robust import LessRobustAmended, ReadCombination, RobustSpaceAmended, smallest
-from barak2022.amended_table import Fig7Amended, Fig8Amended
-from barak2022.amended_theory import Cor12Amended, needed_constant
-from barak2022.amended_two_stage import Thm4TwoStageAmended
+from barak2022.deep import C7DeepQuadratic, C7Sanity
+from barak2022.disjoint_flow import Cor12, needed_constant
+from barak2022.finite import Fig4Right, Fig15
+from barak2022.noise import Fig16
 from barak2022.published import Cell
 from barak2022.readings import CONVERGED, FASTEST, NEAREST, SLOWER, Measure, TableCell, likelihoods
-from barak2022.robustness import Best
+from barak2022.robustness import Best, LessRobust, ReadCombination, RobustSpace, smallest
+from barak2022.table import Fig7, Fig8
 from barak2022.theory import two_stage
 from barak2022.theory.expressing import expresses_parity, least_output
 from barak2022.theory.large_batch import streamed_gradient
+from barak2022.two_stage import Thm4TwoStage
 
 from paritylab.claims import find
 from paritylab.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, results
@@ -89,7 +89,7 @@ def table(trial, times) -> list[Result]:
 
 @pytest.mark.parametrize(("factor", "outcome"), [(1.0, UNDECIDED), (5.0, CONTRADICTED)])
 def test_figure_7_is_judged_by_each_reading(factor, outcome):
-    trial = Fig7Amended("quick")  # 16 cells: too few to hold
+    trial = Fig7("quick")  # 16 cells: too few to hold
     few = table(trial, lambda cell: [factor * cell.p10] * 25)
     found = trial.judge((few, []))
     assert set(results(found.checks).values()) == {outcome}
@@ -98,7 +98,7 @@ def test_figure_7_is_judged_by_each_reading(factor, outcome):
 
 @pytest.mark.parametrize(("solved", "outcome"), [(25, HOLDS), (5, CONTRADICTED)])
 def test_figure_8_asks_all_runs_together(solved, outcome):
-    trial = Fig8Amended("quick")
+    trial = Fig8("quick")
     found = trial.judge(table(trial, lambda cell: [100.0] * solved + [np.inf] * (25 - solved)))
     assert {check.result for check in found.checks if check.by is trial.robust} == {outcome}
 
@@ -117,24 +117,24 @@ def test_xavier_scales_uniform_and_bernoulli_weights_and_leaves_gaussian_ones():
 
 @pytest.mark.parametrize(("share", "outcome"), [(0.8, UNDECIDED), (0.0, CONTRADICTED)])
 def test_combinations_that_fail_contradict_for_all(share, outcome, monkeypatch):
-    trial = RobustSpaceAmended("quick")
+    trial = RobustSpace("quick")
     points = [point for each in trial.strata.values() for point in each]
     answers = {point: Best(share, 0.1, 1000) for point in points}
-    monkeypatch.setattr(RobustSpaceAmended, "best", lambda self, got: answers)
+    monkeypatch.setattr(RobustSpace, "best", lambda self, got: answers)
     found = results(trial.judge({}).checks)
     assert set(found.values()) == {outcome}
     assert len(found) == 6
 
 
 def test_all_combinations_with_one_loss_are_what_the_paper_has():
-    trial = RobustSpaceAmended("full")
+    trial = RobustSpace("full")
     assert [len(points) for points in trial.strata.values()] == [4455, 600, 600] * 2
     assert trial.failing.high == pytest.approx(1 - 0.025 ** (1 / 4455))
 
 
 @pytest.mark.parametrize(("solved", "large", "small"), [(100, HOLDS, CONTRADICTED), (0, CONTRADICTED, HOLDS)])
 def test_minimal_networks_need_a_fifth_in_every_cell(solved, large, small):
-    trial = LessRobustAmended("standard")
+    trial = LessRobust("standard")
     times = [100.0] * solved + [np.inf] * (100 - solved)
     got = [result(cell.setup(lr, trial.max_steps), *times) for cell in trial.cells() for lr in (0.1, 1.0, 0.01, 0.001)]
     found = results(trial.judge(got).checks)
@@ -173,7 +173,7 @@ def judged(trial, curves: list[Any]):
 
 
 def test_grokking_is_a_delay_between_samples_without_one():
-    trial = Fig4RightAmended("full")
+    trial = Fig4Right("full")
     memorised, late, at_once = (Curve([t] * 40, [100] * 40) for t in (-1, 900, 100))
     found = judged(trial, [memorised, late, late, at_once])
     assert set(found.values()) == {HOLDS}
@@ -183,7 +183,7 @@ def test_grokking_is_a_delay_between_samples_without_one():
 
 
 def test_weight_decay_helps_and_then_hurts():
-    trial = Fig15Amended("full")
+    trial = Fig15("full")
 
     def case(m: int, decay: float) -> Curve:
         learns = m == 5000 or (m == 1000 and decay == 0.01)
@@ -198,7 +198,7 @@ def test_weight_decay_helps_and_then_hurts():
 @pytest.mark.slow
 @pytest.mark.long
 def test_noise_and_small_batches_slow_learning_down():
-    trial = Fig16Amended("full")
+    trial = Fig16("full")
     slower = [[result(trial.setup(accuracy, batch, p), *(1e4 * (1 + 10 * p) * 1024 / batch + 100 * np.arange(20)))
                for batch, p in cases] for accuracy, cases in trial.cases().items()]
     assert set(results(trial.judge(slower).checks).values()) == {HOLDS}
@@ -209,7 +209,7 @@ def test_noise_and_small_batches_slow_learning_down():
 
 
 def test_deep_quadratic_networks_converge_or_some_do():
-    trial = C7DeepQuadraticAmended("quick")
+    trial = C7DeepQuadratic("quick")
     setups = [figure7.cell_setups(Cell("i", 2, 32, 100, certain=True))[0]] * len(trial.cases)
     some = [result(setup, *[10.0] * 10, *[np.inf] * 10) for setup in setups]
     assert results(trial.judge(some).checks) == {"L = 3": CONTRADICTED, "some runs succeed on every task": HOLDS}
@@ -218,7 +218,7 @@ def test_deep_quadratic_networks_converge_or_some_do():
 @pytest.mark.parametrize(("shallow", "deep", "outcomes"),
                          [(0, 40, [HOLDS, HOLDS]), (40, 0, [CONTRADICTED, CONTRADICTED])])
 def test_too_shallow_networks_fail_and_deep_enough_ones_do_not(shallow, deep, outcomes):
-    trial = C7SanityAmended("full")
+    trial = C7Sanity("full")
     setup = figure7.cell_setups(Cell("i", 2, 32, 100, certain=True))[0]
     got = [result(setup, *[10.0] * solved, *[np.inf] * (40 - solved)) for solved in (*[shallow] * 4, *[deep] * 2)]
     assert list(results(trial.judge(got).checks).values()) == outcomes
@@ -229,7 +229,7 @@ def test_too_shallow_networks_fail_and_deep_enough_ones_do_not(shallow, deep, ou
 
 @pytest.mark.long
 def test_plateaus_of_gaussian_starts_grow_with_the_block():
-    trial = Cor12Amended("quick")
+    trial = Cor12("quick")
     spread = np.random.default_rng(0).uniform(0.9, 1.1, 50)
     right = [{"rest": spread * block ** (1 - k / 2)} for k in (3, 4) for block in (50, 200, 1000)]
     assert set(results(trial.judge(right).checks).values()) == {HOLDS}
@@ -244,7 +244,7 @@ def test_constant_of_the_printed_lower_bound():
 
 @pytest.mark.parametrize(("accuracy", "outcome"), [(1.0, HOLDS), (0.5, CONTRADICTED)])
 def test_two_stage_parts_are_judged_apart(accuracy, outcome):
-    trial = Thm4TwoStageAmended("full")
+    trial = Thm4TwoStage("full")
     got = [{"steps": np.array([100]), "accuracy": np.array([accuracy if net.samples == 10**9 else 1.0]),
             "loss": np.array([0.01]), "relevant": np.full(4, 0.5 / net.k), "irrelevant": np.zeros(4)}
            for net in trial.networks for _ in range(net.seeds)]

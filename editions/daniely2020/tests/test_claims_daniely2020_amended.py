@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from daniely2020 import amended_contrast, amended_linear_methods, amended_second_phase
-from daniely2020.amended_exact import best_margin, largest_margin, needed
-from daniely2020.amended_features import Lemma10Amended, bump_chances
-from daniely2020.amended_first_step import Lemma3Amended, Lemma7Amended, all_units, good_row
+from daniely2020 import contrast, linear_methods, second_phase
 from daniely2020.common import Trained, practical
 from daniely2020.contrast import DEPTHS, relevant_gradient
-from daniely2020.features import distances
+from daniely2020.exact import best_margin, largest_margin, needed
+from daniely2020.features import Lemma10, bump_chances, distances
+from daniely2020.first_step import Lemma3, Lemma7, all_units, good_row
 from daniely2020.theory.leaky import Leaky
 
 from paritylab.claims import find, size
@@ -31,15 +30,15 @@ def test_values_are_said_of_every_size():
 
 def test_all_units_have_the_draws_means():
     drawn = relevant_gradient(Leaky(51, 3), 20_000, np.random.default_rng(0))
-    assert amended_contrast.mean_gradient(Leaky(51, 3)) == pytest.approx(drawn, rel=5e-3)
+    assert contrast.mean_gradient(Leaky(51, 3)) == pytest.approx(drawn, rel=5e-3)
     units, chance = all_units(Leaky(301, 5))
     assert chance.sum() == pytest.approx(1.0, abs=1e-12)
     assert float(chance @ units.others) == pytest.approx(2 / 3 * 296)
 
 
 def test_small_lemmas_hold():
-    assert set(results(Lemma3Amended("quick").judge(None).checks).values()) == {HOLDS}
-    assert set(results(Lemma7Amended("quick").judge(None).checks).values()) == {HOLDS}
+    assert set(results(Lemma3("quick").judge(None).checks).values()) == {HOLDS}
+    assert set(results(Lemma7("quick").judge(None).checks).values()) == {HOLDS}
     assert good_row(Leaky(101, 7), 50)["smallest alpha"] < 0.25 + 0.03
 
 
@@ -49,7 +48,7 @@ def test_bumps_are_met_and_cut_off_bumps_are_not():
     assert max(found["cut"]) == 0
 
 
-class FewerDegrees(Lemma10Amended):
+class FewerDegrees(Lemma10):
     regime = size([7])
 
 
@@ -81,20 +80,20 @@ def rows(errors, n=61, k=3, name="error") -> Any:
 
 @pytest.mark.parametrize(("error", "expected"), [(0.0, HOLDS), (0.3, CONTRADICTED)])
 def test_theorem_2_has_parts(error, expected):
-    trial = amended_second_phase.Thm2Amended("full")
-    got = amended_second_phase.Runs(
+    trial = second_phase.Thm2("full")
+    got = second_phase.Runs(
         [rows([error] * seeds, n, k) for n, k, *_, seeds in trial.networks],
         [rows([0.3, 0.31, 0.32], n, k) for n, k, *_ in trial.networks],
         [rows([0.37, 0.375, 0.376]) for _ in trial.printed], {"steps": np.array([1]), "error": np.array([0.2]),
                                                               "noise": np.array(0.0)})
     found = results(trial.judge(got).checks)
-    assert found == {amended_second_phase.OWN: HOLDS, amended_second_phase.SMALL: CONTRADICTED,
-                     amended_second_phase.THREE: expected, amended_second_phase.FIVE: expected}
+    assert found == {second_phase.OWN: HOLDS, second_phase.SMALL: CONTRADICTED,
+                     second_phase.THREE: expected, second_phase.FIVE: expected}
 
 
 @pytest.mark.parametrize(("cubic", "expected"), [(0.0, CONTRADICTED), (0.5, HOLDS)])
 def test_linear_methods_have_a_budget(cubic, expected):
-    trial = amended_linear_methods.LinearFailsAmended("full")
+    trial = linear_methods.LinearFails("full")
     rng = np.random.default_rng(0)
 
     def answers(samplings, network):
@@ -108,11 +107,11 @@ def test_linear_methods_have_a_budget(cubic, expected):
     found = results(trial.judge(got).checks)
     assert found["k = 3, more samples than C(n, k)"] == expected
     assert set(found) == {"k = 3, more samples than C(n, k)", "k = 3, fewer samples than C(n, k)",
-                          "k = 5, fewer samples than C(n, k)", amended_linear_methods.SAME}
+                          "k = 5, fewer samples than C(n, k)", linear_methods.SAME}
 
 
 def test_errors_fall_with_the_leak_or_do_not():
-    trial = amended_contrast.OpenLeakStrengthAmended("standard")
+    trial = contrast.OpenLeakStrength("standard")
 
     def made(errors) -> list[Any]:
         parts = [rows([error] * 5, 101, name="uniform error").rows[0] for error in errors]
@@ -125,11 +124,11 @@ def test_errors_fall_with_the_leak_or_do_not():
 
 @pytest.mark.parametrize(("relu", "expected"), [(1.0, CONTRADICTED), (0.5, HOLDS)])
 def test_depth_is_separated_only_if_every_shallow_network_fails(relu, expected):
-    trial = amended_contrast.OpenDepthAmended("full")
+    trial = contrast.OpenDepth("full")
     accuracy = {"depth 3, z^2": 1.0, "depth 2, ReLU": relu}
     got: list[Any] = [SimpleNamespace(accuracy=np.full((trial.runs, 1), accuracy.get(network, 0.5)))
                       for _ in trial.n for network in DEPTHS]
-    assert results(trial.judge(got).checks) == {amended_contrast.QUADRATIC: HOLDS, amended_contrast.EVERY: expected}
+    assert results(trial.judge(got).checks) == {contrast.QUADRATIC: HOLDS, contrast.EVERY: expected}
 
 
 @pytest.mark.parametrize(("learned", "expected"), [(True, CONTRADICTED), (False, HOLDS)])
@@ -143,7 +142,7 @@ def test_a_network_that_learns_without_the_leak_is_seen(learned, expected):
     weights = {"hidden": {name: np.tile(each, (3, 1, *[1] * each.ndim)) for name, each in params["hidden"].items()},
                "output": np.tile(output, (3, 1, 1))}
     curves = Curves(np.array([0]), np.zeros((3, 1)), np.zeros((3, 1)), weights)
-    trial = amended_contrast.UniformContrastAmended("standard", 1)
+    trial = contrast.UniformContrast("standard", 1)
     trial.networks, trial.large = [[n, k, 2, 0, 3]], [1001, 2001]  # the exponent is not what is asked here
     checks = trial.judge([Trained([practical(n, k, 2, leak=0.0)], [curves], 1)]).checks
     assert [check.result for check in checks if check.by is trial.chance] == [expected]

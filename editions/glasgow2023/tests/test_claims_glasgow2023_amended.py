@@ -7,19 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from glasgow2023.amended_gradients import LemmaC2Amended, LemmaC4Amended
-from glasgow2023.amended_open import OpenGaussianAmended
-from glasgow2023.amended_phase_one import LemmaB13Amended
-from glasgow2023.amended_phase_two import (
-    AS_PRINTED,
-    CARRIED,
-    Def42SignalHeavyAmended,
-    Phase2MarginsAmended,
-    Remark43FrozenAmended,
-    carry,
-)
-from glasgow2023.amended_samples import Thm31Amended
-from glasgow2023.gradients import INEQUALITIES, fresh
+from glasgow2023.gradients import INEQUALITIES, LemmaC2, LemmaC4, fresh
+from glasgow2023.open_questions import OpenGaussian
+from glasgow2023.phase_one import LemmaB13
+from glasgow2023.phase_two import AS_PRINTED, CARRIED, Def42SignalHeavy, Phase2Margins, Remark43Frozen, carry
+from glasgow2023.samples import Thm31
 from glasgow2023.theory import xor
 
 from paritylab.claims import find
@@ -41,7 +33,7 @@ def test_values_are_said_of_every_size():
 @pytest.mark.parametrize(("accuracy", "growth", "share", "slope"),
                          [(1.0, -0.3, HOLDS, HOLDS), (0.9, 0.3, CONTRADICTED, CONTRADICTED)])
 def test_losses_fall_with_d(accuracy, growth, share, slope):
-    trial = Thm31Amended("full")
+    trial = Thm31("full")
     rng = np.random.default_rng(0)
     got: list[Any] = [SimpleNamespace(records=SimpleNamespace(run=np.arange(10), accuracy=np.full(10, accuracy),
                                                               loss=0.01 * d**growth * rng.uniform(0.99, 1.01, 10)))
@@ -52,9 +44,9 @@ def test_losses_fall_with_d(accuracy, growth, share, slope):
 
 
 def test_b4_and_c5_are_false_as_printed():
-    assert results(LemmaC4Amended("quick").judge(None).checks) == {
+    assert results(LemmaC4("quick").judge(None).checks) == {
         "B1 to B3": HOLDS, "B4, exchanged": HOLDS, "B4, as printed": CONTRADICTED}
-    trial = LemmaC2Amended("quick")
+    trial = LemmaC2("quick")
     got: list[Any] = [{name: np.full(trial.networks, 5.0 if name == INEQUALITIES[-1] else 0.5) for name in INEQUALITIES}
                       | {"steps": np.zeros(trial.networks)} for _ in trial.points]
     assert sorted(results(trial.judge(got).checks).values()) == [CONTRADICTED, HOLDS, HOLDS]
@@ -62,7 +54,7 @@ def test_b4_and_c5_are_false_as_printed():
 
 @pytest.mark.parametrize(("violations", "expected"), [(0, HOLDS), (3, CONTRADICTED)])
 def test_runs_without_a_violation_are_counted(violations, expected):
-    trial = LemmaB13Amended("full")
+    trial = LemmaB13("full")
     got = [{"violations": np.full(10, violations), "ratio": np.full(10, 1.0), "pairs": np.full(10, 9),
             "drift": (5.0 if eta == trial.fast else 1.0) * np.linspace(0.9, 1.1, 10)} for _, eta in trial.points]
     checks = trial.judge(got).checks
@@ -89,7 +81,7 @@ def margins_of(trial, factor: float):
 
 @pytest.mark.parametrize(("factor", "expected"), [(1.0, HOLDS), (1.5, CONTRADICTED)])
 def test_margins_grow_at_the_lemmas_rates(factor, expected):
-    trial = Phase2MarginsAmended("full")
+    trial = Phase2Margins("full")
     checks = trial.judge(margins_of(trial, factor)).checks
     assert set(results(checks)) == {"50/50 signs", "70/30 signs"}
     assert {check.result for check in checks if check.name.startswith("mean growth of gamma_max")} == {expected}
@@ -97,7 +89,7 @@ def test_margins_grow_at_the_lemmas_rates(factor, expected):
 
 @pytest.mark.parametrize(("rise", "expected"), [(1.0, HOLDS), (2.0, CONTRADICTED)])
 def test_a_carried_set_stays_heavy_and_the_printed_definition_never_holds(rise, expected):
-    trial = Def42SignalHeavyAmended("full")
+    trial = Def42SignalHeavy("full")
     shape, spread = (trial.seeds, 20), np.linspace(0.99, 1.0, trial.seeds)[:, None]
     quiet = np.ones(shape)
     kept = spread * np.concatenate([np.full(10, 0.05), np.full(10, 0.05 * rise)])
@@ -119,7 +111,7 @@ def test_the_carried_set_is_that_of_the_first_heavy_network():
 @pytest.mark.parametrize(("rate", "error", "first", "second"), [
     (xor.GAUSSIAN_RATE, 0.5, HOLDS, HOLDS), (0.15, -0.5, CONTRADICTED, CONTRADICTED)])
 def test_gaussian_inputs_in_both_phases(rate, error, first, second):
-    trial = OpenGaussianAmended("full")
+    trial = OpenGaussian("full")
     rng, time = np.random.default_rng(0), 0.5 * np.arange(30)
     got = []
     for d in trial.d:
@@ -133,7 +125,7 @@ def test_gaussian_inputs_in_both_phases(rate, error, first, second):
 
 
 def test_frozen_runs_are_compared_run_by_run():
-    trial = Remark43FrozenAmended("full")
+    trial = Remark43Frozen("full")
     steps = np.arange(0, 401, 5)
     rng = np.random.default_rng(0)
     got = []
