@@ -1,4 +1,4 @@
-"""``paritylab compact``: tidy the store, and bring over what an earlier version wrote."""
+"""``paritylab compact``: tidy the store."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from paritylab.errors import InvalidInput
 def add(commands: Any) -> None:
     parser: Parser = commands.add_parser(
         "compact",
-        help="merge small files of the store; bring over an old one",
-        description="Merges small files of the store under --out into larger ones, and brings over what paritylab 0.1.0"
-        " wrote (a folder for each Setup). Every sweep does so when it has written; any number of processes may go on"
+        help="merge small files of the store",
+        description="Merges small files of the store under --out into larger ones. Every sweep does so when it has"
+        " written; any number of processes may go on"
         " reading and writing meanwhile. It may be interrupted at any moment; the same command goes on.",
     )
     add_common(parser, run)
@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> None:
     if not root.exists():
         raise InvalidInput(f"there is no store at {root}; 'paritylab measure --out {options.out}' makes one")
     store = Store(root)
-    written = store.compact(None if not options.json else False)
+    written = store.compact()
     files = sorted(path for folder in ("blocks", "setups") for path in (root / folder).glob("*.parquet"))
     size = sum(path.stat().st_size for path in files)
     if options.json:

@@ -89,7 +89,7 @@ def merge(out: Path, sources: list[Path], progress: bool | None = None) -> Merge
                     waiting, size = [], 0
             _add(store, waiting, done)
     if done.added:
-        store.compact(progress)
+        store.compact()
     return done
 
 

@@ -31,7 +31,6 @@ from paritylab.setups.schedules import ScheduleLike, schedule
 
 Tree = Any
 FORMS = ("coupled", "decoupled", "plain")
-LATE = {"late": True}
 SEEN = ("value", "grad", "value_fn")
 
 
@@ -56,10 +55,10 @@ class Optimiser:
     schedule: ScheduleLike = "constant"
     rates: Any = None  # a sequence, or a mapping from names
     noise: float = 0.0
-    clip: float | None = field(default=None, kw_only=True, metadata=LATE)
-    weight_decay: float = field(default=0.0, kw_only=True, metadata=LATE)
-    decay_form: str = field(default="coupled", kw_only=True, metadata=LATE)
-    skip_satisfied: bool = field(default=False, kw_only=True, metadata=LATE)
+    clip: float | None = field(default=None, kw_only=True)
+    weight_decay: float = field(default=0.0, kw_only=True)
+    decay_form: str = field(default="coupled", kw_only=True)
+    skip_satisfied: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         for name, words in (("lr", "the learning rate"), ("noise", "the gradient noise"),
@@ -169,8 +168,8 @@ class SGD(Optimiser):
 
     weight_decay: float = 0.0
     decay_form: str = "coupled"
-    momentum: float = field(default=0.0, kw_only=True, metadata=LATE)
-    nesterov: bool = field(default=False, kw_only=True, metadata=LATE)
+    momentum: float = field(default=0.0, kw_only=True)
+    nesterov: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -262,8 +261,8 @@ class SignSGD(Optimiser):
     :func:`Lion` has two different ones.
     """
 
-    b1: float = field(default=0.0, kw_only=True, metadata=LATE)
-    b2: float = field(default=0.0, kw_only=True, metadata=LATE)
+    b1: float = field(default=0.0, kw_only=True)
+    b2: float = field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

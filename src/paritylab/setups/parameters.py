@@ -37,21 +37,6 @@ OTHERS = frozenset({
 })
 """Names that tables of records and of summaries need themselves."""
 
-LATE: dict[str, dict[str, Any]] = {
-    "parity": {"short_last": False},
-    "polynomial": {"short_last": False},
-    "leaky-parity": {"short_last": False},
-    "tasks": {"controls": None, "in_turn": False},
-    "mlp": {"bias": True, "inputs": "signs", "outputs": 1},
-    "graph": {"weights": None},
-    "sgd": {"clip": None, "skip_satisfied": False, "momentum": 0, "nesterov": False},
-    "adam": {"clip": None, "weight_decay": 0, "decay_form": "coupled", "skip_satisfied": False},
-    "rmsprop": {"clip": None, "weight_decay": 0, "decay_form": "coupled", "skip_satisfied": False},
-    "sign-sgd": {"clip": None, "weight_decay": 0, "decay_form": "coupled", "skip_satisfied": False, "b1": 0, "b2": 0},
-    "optax": {"clip": None, "weight_decay": 0, "decay_form": "coupled", "skip_satisfied": False},
-}
-"""What a part of each type has where its JSON does not say: fields that came later, with the value of before."""
-
 LONGEST = 100
 """Characters of a value that is a list; a longer one, such as given examples, is named by a digest."""
 
@@ -94,9 +79,7 @@ def name_of(part: str, field: str) -> str:
 
 
 def _part(part: str, within: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
-    kind = within.get("type")
-    late = LATE.get(kind, {}) if isinstance(kind, str) else {}
-    for field, value in {**late, **within}.items():
+    for field, value in within.items():
         if field == "type":
             if part not in ("learner", "protocol"):
                 yield part, _plain(value)

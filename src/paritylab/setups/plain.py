@@ -50,14 +50,11 @@ def _whole(value: Any, names: Mapping[type, str]) -> str | None:
     if (known := _known.get(id(value))) is not None:
         return known[1]
     parts: list[str] = []
-    for name, head, late, default in _fields(type(value), names[type(value)]):
+    for name, head in _fields(type(value), names[type(value)]):
         if name is None:
             parts.append(head)
             continue
-        item = getattr(value, name)
-        if late and item == default:
-            continue
-        found = text(item, names)
+        found = text(getattr(value, name), names)
         if found is None:
             return None
         parts.append(head + found)
@@ -69,8 +66,7 @@ def _whole(value: Any, names: Mapping[type, str]) -> str | None:
 
 
 @functools.cache
-def _fields(kind: type, called: str) -> list[tuple[str | None, str, bool, Any]]:
+def _fields(kind: type, called: str) -> list[tuple[str | None, str]]:
     """The fields of a part as JSON has them, in its order."""
-    fields = [(field.name, f'"{field.name}":', bool(field.metadata.get("late")), field.default)
-              for field in dataclasses.fields(kind)]
-    return sorted([*fields, (None, f'"type":"{called}"', False, None)], key=lambda each: each[0] or "type")
+    fields: list[tuple[str | None, str]] = [(field.name, f'"{field.name}":') for field in dataclasses.fields(kind)]
+    return sorted([*fields, (None, f'"type":"{called}"')], key=lambda each: each[0] or "type")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from paritylab.errors import flag, real, require, single, whole
 
@@ -25,8 +25,8 @@ class Protocol:
     threshold: float = 1.0
     consecutive: int = 1
     fresh: bool = False
-    within: float | None = field(default=None, metadata={"late": True})
-    until_loss: float | None = field(default=None, metadata={"late": True})
+    within: float | None = None
+    until_loss: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("max_steps", "eval_every", "eval_size", "consecutive"):

@@ -244,7 +244,8 @@ _PROGRAMS: weakref.WeakValueDictionary[Any, Setup] = weakref.WeakValueDictionary
 
 def _but(part: Any, *left_out: str) -> tuple[Any, ...]:
     """The type of a dataclass and its fields, less some."""
-    return type(part), *(getattr(part, name) for name, _ in _fields(type(part)) if name not in left_out)
+    names = [each.name for each in dataclasses.fields(part)]
+    return type(part), *(getattr(part, name) for name in names if name not in left_out)
 
 
 CLASSES: dict[str, type] = {
@@ -328,10 +329,9 @@ def canonical(document: Any) -> str:
 
 
 def _plain_fields(owner: Any, values: Any, encode: Callable[[Any], Any]) -> dict[str, Any]:
-    """The fields of a dataclass; those that came late only where they differ from their default."""
-    found = {name: (getattr(values if hasattr(values, name) else owner, name), late)
-             for name, late in _fields(type(owner))}
-    return {name: encode(item) for name, (item, late) in found.items() if late is None or item != late[0]}
+    """The fields of a dataclass, with the values of another object where it has them."""
+    return {each.name: encode(getattr(values if hasattr(values, each.name) else owner, each.name))
+            for each in dataclasses.fields(owner)}
 
 
 def _shown(value: Any) -> Any:
@@ -340,17 +340,6 @@ def _shown(value: Any) -> Any:
         return named_in(value)
     except InvalidInput:
         return named.written(value)
-
-
-@functools.cache
-def _fields(kind: type) -> tuple[tuple[str, tuple[Any] | None], ...]:
-    """The fields of a dataclass.
-
-    Those that came later (``metadata={"late": True}``) have their default here, which is not written: ids of before
-    stay as they are.
-    """
-    return tuple((each.name, (each.default,) if each.metadata.get("late") else None)
-                 for each in dataclasses.fields(kind))
 
 
 def decode(value: Any, choice: Mapping[str, Any]) -> Any:

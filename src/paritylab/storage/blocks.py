@@ -28,7 +28,7 @@ from paritylab.errors import InvalidInput, require
 from paritylab.storage.gathered import KEY, RECORD, Gathered, Key, Wanted
 from paritylab.storage.shelf import File
 
-FORMAT = 2
+FORMAT = 1
 SCHEMA = pl.Schema(KEY | RECORD | {"origin": pl.String()})
 ID = re.compile(r"[\w-]+", re.ASCII)
 ENGINE = re.compile(r"\w+", re.ASCII)
@@ -113,11 +113,11 @@ def parse(file: File, data: bytes) -> Block:
     return Block(series, pl.scan_parquet(data), origins)
 
 
-def check_format(stamp: Mapping[str, str], newest: int = FORMAT) -> None:
+def check_format(stamp: Mapping[str, str]) -> None:
     """Whether this version reads a file, by its stamp."""
     text = stamp.get(STAMP + "format", "")
     require(text.isdigit(), "was not written by paritylab")
-    require(int(text) <= newest, f"is in format {text}; this version of paritylab reads up to {newest}")
+    require(int(text) <= FORMAT, f"is in format {text}; this version of paritylab reads up to {FORMAT}")
 
 
 def to_bytes(block: Gathered, origins: Origins, merges: str = "") -> tuple[str, bytes]:

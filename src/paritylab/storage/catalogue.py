@@ -21,7 +21,6 @@ from typing import Any
 import polars as pl
 
 from paritylab.errors import InvalidInput, require
-from paritylab.functions.named import MARK
 from paritylab.setups import parameters
 from paritylab.setups.ids import id_of
 from paritylab.storage.blocks import FORMAT, STAMP, check_format
@@ -40,13 +39,10 @@ class Catalogue:
         self._listed: tuple[str, ...] = ()
         self._ids: frozenset[str] = frozenset()
 
-    def table(self, more: pl.DataFrame | None = None) -> pl.LazyFrame:
-        """One row for each Setup: its id, its family, its JSON and its parameters; ``more`` are from elsewhere."""
-        tables = [table for _, table in self._tables()] + ([] if more is None else [more.lazy()])
-        if not tables:
-            return pl.LazyFrame(schema=FIRST)
-        every = _united(tables)
-        return every.filter(~pl.col("setup_id").is_in(outdated)) if (outdated := self._outdated(every)) else every
+    def table(self) -> pl.LazyFrame:
+        """One row for each Setup: its id, its family, its JSON and its parameters."""
+        tables = [table for _, table in self._tables()]
+        return _united(tables) if tables else pl.LazyFrame(schema=FIRST)
 
     def ids(self) -> frozenset[str]:
         """The Setups that are there."""
@@ -73,15 +69,6 @@ class Catalogue:
             require(may_be(setup_id, text), f"the id {setup_id} is not that of the Setup to be added")
         if new:
             self.shelf.write(*to_bytes(tabulated(new)))
-
-    def _outdated(self, table: pl.LazyFrame) -> list[str]:
-        """Setups with users' functions whose ids an earlier version made from the functions' source."""
-        some = table.filter(pl.col("json").str.contains(MARK, literal=True)).select("setup_id", "json").collect()
-        found = sorted(setup_id for setup_id, text in some.iter_rows() if not may_be(setup_id, text))
-        if found:
-            self._report(self.shelf.folder, f"has {len(found)} Setups with functions of your own under ids of an"
-                         f" earlier version, such as {found[0]}; measure them again")
-        return found
 
     def tidy(self) -> bool:
         """Merge files that should be one; whether there were any."""

@@ -3,9 +3,6 @@
 Arrays are an ordinary ``.npz`` archive whose comment (``unzip -z`` shows it) is a digest of its bytes and of the file's
 name; documents are JSON with a digest of the rest. A file that cannot be trusted counts as absent: :func:`recall` says
 so in a note, and what is made again takes its place.
-
-Archives of earlier versions have no digest, but each of their arrays has a checksum (CRC-32), which is compared in full
-before anything is used. Documents of earlier versions have nothing to compare, and are not used.
 """
 
 from __future__ import annotations
@@ -29,7 +26,6 @@ NETWORKS = "networks"
 """The folder of a store for trained networks (:mod:`paritylab.trained.kept`)."""
 SEAL = b"paritylab blake2b "
 _SEALED = len(SEAL) + 32
-_END = b"PK\x05\x06"  # begins the last 22 bytes of an archive that has no comment
 
 
 class KeptWarning(UserWarning):
@@ -87,11 +83,10 @@ def save_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
 
 def load_arrays(path: Path) -> dict[str, np.ndarray]:
     """The arrays of such a file; ValueError if it is damaged."""
-    archive = _read(path)
-    if archive[-22:-18] != _END or archive[-2:] != b"\0\0":  # those of earlier versions end so
-        archive, end = archive[: -_SEALED - 2] + b"\0\0", archive[-_SEALED - 2 :]
-        right = _SEALED.to_bytes(2, "little") + _seal(path, archive)
-        require(end == right, f"{path} is damaged or was renamed: its contents do not match its digest")
+    data = _read(path)
+    archive, end = data[: -_SEALED - 2] + b"\0\0", data[-_SEALED - 2 :]
+    right = _SEALED.to_bytes(2, "little") + _seal(path, archive)
+    require(end == right, f"{path} is damaged or was renamed: its contents do not match its digest")
     try:
         return _members(archive)
     except Exception as error:  # a parser may make anything of what is no archive

@@ -29,16 +29,14 @@ from numpy.typing import NDArray
 from polars.io.plugins import register_io_source
 
 from paritylab.errors import InvalidInput, require
-from paritylab.progress import Bar
 from paritylab.setups.ids import functions_of
 from paritylab.storage import blocks
 from paritylab.storage.blocks import Block, Origin, Origins, origin, origin_id, series_of
-from paritylab.storage.catalogue import Catalogue, tabulated
+from paritylab.storage.catalogue import Catalogue
 from paritylab.storage.files import remove_stale
 from paritylab.storage.gathered import KEY, RECORD, Differ, Gathered, Key, Wanted, as_arrays, merged
 from paritylab.storage.gathered import to_frame as to_frame
 from paritylab.storage.kept import NETWORKS
-from paritylab.storage.legacy import Legacy
 from paritylab.storage.records import Records
 from paritylab.storage.shelf import SMALL, File, Shelf, StoreConflict, explained, lineage, tidied
 from paritylab.storage.shelf import StoreError as StoreError
@@ -74,7 +72,6 @@ class Store:
                 raise StoreError(f"the store {self.root} is not a directory")
         self._blocks = Shelf(self.root / "blocks", blocks.NAME, self._report)
         self._setups = Catalogue(self.root / "setups", self._report)
-        self._old = Legacy(self.root, FOLDERS, self._report)
 
     # --- writing --------------------------------------------------------------------------------------------------
 
@@ -110,20 +107,13 @@ class Store:
             raise InvalidInput(f"run {error.run} of {error.key[0]} has two different records") from error
         texts = {part[0]: part[1] for part in parts}
         with explained("write to", self.root):
-            self._keep(texts)
+            self._setups.keep(texts)
             written = self._blocks.write(*blocks.to_bytes(block, dict(zip(made, abouts, strict=True))))
         remove_stale(written, self._setups.shelf.folder)
         return written
 
-    def _keep(self, texts: dict[str, str]) -> None:
-        """See that the catalogue has these Setups."""
-        for setup_id in self._old.ids():
-            if setup_id in texts and (text := self._old.text(setup_id)) is not None and text != texts[setup_id]:
-                raise StoreConflict(f"the Setup {setup_id} in {self.root} differs from the one to be added")
-        self._setups.keep(texts)
-
-    def compact(self, progress: bool | None = None) -> list[Path]:
-        """Merge small blocks into larger ones, and bring over what an earlier version wrote; return what was written.
+    def compact(self) -> list[Path]:
+        """Merge small blocks into larger ones; return what was written.
 
         Old files are deleted once the new ones are on disk. A process killed in between leaves runs in two blocks,
         which is harmless. Blocks that cannot be read, or contradict each other, stay where they are, and so do all
@@ -131,7 +121,6 @@ class Store:
         """
         written: list[Path] = []
         try:
-            written += self._bring_over(progress)
             while self._setups.tidy():
                 pass
             apart: set[str] = set()
@@ -178,23 +167,6 @@ class Store:
         self._blocks.remove([file.path for file, _ in read])
         return [path]
 
-    def _bring_over(self, progress: bool | None) -> list[Path]:
-        """Write anew what an earlier version wrote, some Setups at a time, and delete it there."""
-        written: list[Path] = []
-        ids = self._old.ids()
-        with Bar("bringing the store over", len(ids), progress) as bar:
-            for done, found in self._old.batches(ids):
-                bar.show(done)
-                try:
-                    self._keep(found.texts)
-                except StoreConflict as error:
-                    self._report(self.root, str(error), "not brought over: in")
-                    continue
-                for part in found.blocks():
-                    written.append(self._blocks.write(*blocks.to_bytes(part, found.origins)))
-                self._old.remove(found)
-        return written
-
     # --- reading --------------------------------------------------------------------------------------------------
 
     def gather(self, wanted: Wanted = ALL) -> Gathered:
@@ -227,11 +199,6 @@ class Store:
             raise _conflict(error, parts) from None
 
     def _parts(self, wanted: Wanted, *more: str) -> Iterator[tuple[Path, Gathered, Origins]]:
-        # Old folders first: what is brought over meanwhile is found among the blocks.
-        for setup_id in self._old.ids():
-            if wanted.setup_ids is None or setup_id in wanted.setup_ids:
-                for path, part, origins in self._old.blocks(setup_id, wanted):
-                    yield path, Gathered(part.series, part.records.select(*RECORD, *more)), origins
         for file, block in self._asked(wanted):
             yield file.path, block.gather(wanted, *more), block.origins
 
@@ -265,9 +232,7 @@ class Store:
         wanted = Wanted({setup_id})
         while True:
             try:
-                folders = [setup_id] if setup_id in self._old.ids() else []
-                parts = [part.series for each in folders for _, part, _ in self._old.blocks(each, wanted)]
-                parts += [block.keys(wanted) for _, block in self._asked(wanted)]
+                parts = [block.keys(wanted) for _, block in self._asked(wanted)]
                 return sorted({row for part in parts for row in part.select("engine", "seed").iter_rows()})
             except FileNotFoundError:
                 continue
@@ -315,8 +280,7 @@ class Store:
         return dict(self._table().select("setup_id", "json").filter(some).sort("setup_id").collect().iter_rows())
 
     def _table(self) -> pl.LazyFrame:
-        old = {each: text for each in self._old.ids() if (text := self._old.text(each)) is not None}
-        return self._setups.table(tabulated(old) if old else None)
+        return self._setups.table()
 
     def _report(self, path: Path, reason: str, what: str = "not used:") -> None:
         if path not in self._reported:

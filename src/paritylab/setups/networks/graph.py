@@ -78,7 +78,7 @@ class Graph:
     """
 
     steps: Any  # several specs
-    weights: Any = field(default=None, repr=False, metadata={"late": True})  # arrays
+    weights: Any = field(default=None, repr=False)  # arrays
 
     def __post_init__(self) -> None:
         require(not isinstance(self.steps, str) and isinstance(self.steps, Sequence) and len(self.steps) > 0,

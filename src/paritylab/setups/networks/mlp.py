@@ -35,9 +35,9 @@ class MLP:
     width: Any = 10  # a width or several
     activation: ActivationLike = "relu"
     output_bias: bool = True
-    bias: bool = field(default=True, metadata={"late": True})
-    inputs: str = field(default="signs", kw_only=True, metadata={"late": True})
-    outputs: int = field(default=1, kw_only=True, metadata={"late": True})
+    bias: bool = True
+    inputs: str = field(default="signs", kw_only=True)
+    outputs: int = field(default=1, kw_only=True)
 
     def __post_init__(self) -> None:
         try:

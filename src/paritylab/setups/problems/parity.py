@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ class Parity(AnyProblem):
     sample: int | None = None
     replacement: bool = False
     inputs: Inputs | None = None
-    short_last: bool = field(default=False, metadata={"late": True})
+    short_last: bool = False
 
     def __post_init__(self) -> None:
         self._validate()

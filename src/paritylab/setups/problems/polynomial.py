@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from paritylab.errors import require
@@ -35,7 +35,7 @@ class Polynomial(AnyProblem):
     replacement: bool = False
     inputs: Inputs | None = None
     terms: Sequence[tuple[float, Sequence[int]]] = ()
-    short_last: bool = field(default=False, metadata={"late": True})
+    short_last: bool = False
 
     def __post_init__(self) -> None:
         self._validate()

@@ -172,8 +172,8 @@ class Tasks(Target):
     supports: Sequence[Sequence[int]]
     weights: Sequence[float] | None = None
     solved: Sequence[int] | None = None
-    controls: Any = field(default=None, metadata={"late": True})  # one or more positions for each task
-    in_turn: bool = field(default=False, kw_only=True, metadata={"late": True})
+    controls: Any = None  # one or more positions for each task
+    in_turn: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         supports = tuple(positions("the support of a task", support) for support in self.supports)
