@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from paritylab.trained import TrainedNetwork as TrainedNetwork
     from paritylab.trained import TrainedNetworks as TrainedNetworks
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _WHERE = {
     "adapters.equinox_modules": ("from_equinox",),
