@@ -56,7 +56,7 @@ def mirrored(law: str | Init | Sampler) -> Init:
 
 
 def released(law: str | Init) -> Init:
-    """A law of Abbe et al. (2024) at the scale of the authors' code, which divides by the *sample* variance of a list of points.
+    """A law of Abbe et al. 2024 at the scale of their code, which divides by the *sample* variance of a list of points.
 
     So the weights of ``discrete`` laws and of sparsities 1/2 and 1/5 (lists of four and five points) have variances
     3/4, 3/4 and 4/5 of 1/fan_in; the other laws are as in the paper.
