@@ -6,13 +6,13 @@ import threading
 import pytest
 from browsing import watched
 
-from paritylab import Parity, Protocol, Setup, Store
+from paritylab import Parity, Protocol, Setup, Store, places
 from paritylab.cli import main
 from paritylab.engines import label
 from paritylab.running import downloads
 from paritylab.site import build, pages, serve
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("whole_paper_all_along")]
 SMALL = 300_000
 
 
@@ -142,16 +142,28 @@ def _sgd(lr):
 def test_every_experiment_starts_and_keeps_earlier_curves(page, root):
     opened(page, root)
     names = page.evaluate("window.paritylab.play.map(each => each.name)")
-    assert len(names) == 8
+    assert names == ["widths"]
     for name in names:
         page.click(f"[data-experiment={name}] >> nth=0")
         page.wait_for_selector(".stage:is([data-state=running], [data-state=done])", timeout=60_000)
         assert page.is_hidden("#problem"), page.inner_text("#problem")
-    page.click("[data-experiment=noise] >> nth=0")
+    page.click("[data-experiment=widths] >> nth=0")
     page.select_option("#speed", "fast")
     finish(page)
-    page.click("[data-experiment=noise] >> nth=1")
+    page.click("[data-experiment=widths] >> nth=1")
     page.wait_for_function("document.querySelectorAll('#legend li').length === 3")
+
+
+def test_without_experiments_the_networks_that_are_chosen_learn(page, tmp_path, monkeypatch):
+    monkeypatch.delenv(places.VARIABLE)
+    site = build.Site()
+    pages.played(site)
+    for name, data in site.files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    opened(page, tmp_path)
+    assert page.evaluate("window.paritylab.play.length") == 0
+    page.wait_for_function("document.getElementById('c-step').textContent !== '0'")
 
 
 def test_what_cannot_be_trained_is_said_in_a_line(page, root):

@@ -253,5 +253,6 @@
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const named = experiments.find((each) => location.hash === `#try-${each.name}`);
   const asked = named ? false : read();
-  if (asked) open(!still); else if (asked === false) play((named ?? experiments[0]).name, 0, !still);
+  const first = named ?? experiments[0]; // no paper may bring one
+  if (asked) open(!still); else if (asked === false && first) play(first.name, 0, !still); else if (asked === false) form.requestSubmit();
 })();
