@@ -254,5 +254,8 @@
   const named = experiments.find((each) => location.hash === `#try-${each.name}`);
   const asked = named ? false : read();
   const first = named ?? experiments[0]; // no paper may bring one
-  if (asked) open(!still); else if (asked === false && first) play(first.name, 0, !still); else if (asked === false) form.requestSubmit();
+  if (asked) open(!still); else if (asked === false && first) play(first.name, 0, !still); else if (asked === false) {
+    state = { setup: window.paritylab.engine.first, count: 256, seed: 0 };
+    open(!still);
+  }
 })();
