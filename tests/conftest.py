@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from browsing import address, browser, launch, page, root  # noqa: F401
 from sent_to_crews import hands  # noqa: F401
 from short_of_memory import little  # noqa: F401
 

@@ -68,20 +68,20 @@ from paritylab.site.{module} import {kind}
 
 
 def setups(widths):
-    learner = {{width: Learner(MLP(width), optimiser=SGD(0.5)) for width in widths}}
-    return {{f"width {{width}}": Setup(Parity(8, 2), learner[width], Protocol(600, 10, 128)) for width in widths}}
+    learner = {{width: Learner(MLP(width), optimiser=SGD(1.0)) for width in widths}}
+    return {{f"width {{width}}": Setup(Parity({n}), learner[width], Protocol(5000, 10, 128)) for width in widths}}
 
 
 '''
-RECORDINGS = RUNS.format(page="Watch it learn", module="watch", kind="Recording") + '''RECORDINGS = (
+RECORDINGS = RUNS.format(page="Watch it learn", module="watch", kind="Recording", n="8, 2") + '''RECORDINGS = (
     Recording("narrow", "A narrow network", "Its weights move.",
-              "paritylab curves --n 8 --k 2 --lr 0.5 --width 10 --steps 200", lambda: setups([10]), (0, 50, 100, 200)),
+              "paritylab curves --n 8 --k 2 --lr 1 --width 10 --steps 200", lambda: setups([10]), (0, 50, 100, 200)),
     Recording("both", "Two networks", "One is wide.",
-              "paritylab curves --n 8 --k 2 --lr 0.5 --width 10 --steps 200", lambda: setups([10, 30]),
+              "paritylab curves --n 8 --k 2 --lr 1 --width 10 --steps 200", lambda: setups([10, 30]),
               (0, 50, 100, 200)),
 )
 '''
-EXPERIMENTS = RUNS.format(page="Play", module="play", kind="Experiment") + '''EXPERIMENTS = (
+EXPERIMENTS = RUNS.format(page="Play", module="play", kind="Experiment", n="30, 3") + '''EXPERIMENTS = (
     Experiment("widths", "Width", "Do wider networks learn sooner?", "me2025.width", lambda: setups([10, 30])),
 )
 '''

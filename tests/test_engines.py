@@ -220,7 +220,7 @@ def test_final_params_are_those_of_the_oracle_under_the_runs_own_numbers(engine)
 def test_both_engines_converge_at_the_same_steps(k, share):
     # The same random numbers, so only rounding tells the engines apart. Training amplifies it with every step: all runs
     # agree at k = 2 (30 steps), about four of five at k = 3 (400 steps), and no statistic moves.
-    setup = pl.Setup(pl.Parity(30, k), pl.settings.barak2022("i", k, lr=1.0), pl.Protocol(5000, eval_size=128))
+    setup = pl.Setup(pl.Parity(30, k), pl.Learner(pl.MLP(10), optimiser=pl.SGD(1.0)), pl.Protocol(5000, eval_size=128))
     ours, theirs = (runs_of(setup, range(200), engine=engine) for engine in ("jax", "lanes"))
     assert np.mean(ours.t_c == theirs.t_c) >= share
     assert statistics.compare(ours, theirs).p_value > 0.01  # the samples are paired, so alarms are rarer than 1 %

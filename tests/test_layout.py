@@ -1,8 +1,9 @@
-"""How the code is laid out: packages without cycles, small modules, and nothing outside a paper that names it."""
+"""How the code is laid out: packages without cycles, small modules, and editions that nothing here names."""
 
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
@@ -11,12 +12,12 @@ from pathlib import Path
 import pytest
 
 import paritylab
-from paritylab.claims import papers
 
 ROOT = Path(paritylab.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 MOST_LINES = 400
-PACKS = Path(__file__).parents[1] / "packs"
+TOP = Path(__file__).parents[1]
+EDITIONS = sorted(path.parent for path in (TOP / "editions").glob("*/pyproject.toml"))
 
 
 def trees(*words: str) -> Iterator[tuple[Path, ast.Module]]:
@@ -57,33 +58,51 @@ def test_modules_are_short(path):
     assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
 
 
-def test_nothing_outside_a_paper_names_it():
-    """``paritylab`` itself has two old public names."""
-    own = [paper for paper in papers().values() if paper.place.package.startswith("paritylab.")]
-    names = [f"papers.{paper.id}" if paper.own else paper.id for paper in own]  # a name of ours may be a word
-    assert len(names) == 5
-    assert [each for path, each in named(names) if path.parts[0] != "papers" and path != Path("__init__.py")] == []
+def words(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
 
 
-def test_nothing_here_names_a_paper_of_a_pack():
-    files = sorted(PACKS.glob("*/pyproject.toml"))
-    assert files
-    packs = [tomllib.loads(path.read_text(encoding="utf-8")) for path in files]
-    places = [pack["project"]["entry-points"]["paritylab.papers"] for pack in packs]
-    names = [name for each in places for name in each] + [next(iter(each.values())).split(".")[0] for each in places]
-    assert [each for _, each in named(names)] == []
+def test_nothing_of_the_laboratory_names_an_edition():
+    """No module, script, template or test has the name of an edition's paper, or imports its package."""
+    papers = {name for each in EDITIONS for name in entry_points(each)}
+    assert len(papers) > 10
+    packages = {package.partition(".")[0] for each in EDITIONS for package in entry_points(each).values()}
+    name = re.compile(rf"\b({'|'.join(sorted(papers - {'beyond'} | packages))})\b(?!-)|\bbeyond\.[a-z]+-")
+    files = [path for folder in ("src/paritylab", "tests", "native") for path in (TOP / folder).rglob("*.*")
+             if path.suffix in (".py", ".js", ".html", ".css", ".toml", ".cpp", ".h", ".cuh", ".sh")]
+    assert [f"{path.relative_to(TOP)}: {found[0]}" for path in files if (found := name.search(words(path)))] == []
 
 
-def named(names: list[str]) -> Iterator[tuple[Path, str]]:
-    """Where these names are imported or said, in code or strings; docstrings may cite."""
-    for path, tree in trees(*names):
-        texts = {node.body[0].value for node in ast.walk(tree)
-                 if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and node.body
-                 and isinstance(node.body[0], ast.Expr)}
-        for node in ast.walk(tree):
-            said = [node.value] if isinstance(node, ast.Constant) and node not in texts else []
-            said += [node.module] if isinstance(node, ast.ImportFrom) else []
-            said += [getattr(node, name, None) for name in ("id", "attr", "name")]
-            for name in names:
-                if any(isinstance(text, str) and name in text for text in said):
-                    yield path, f"{path}:{getattr(node, 'lineno', 0)} {name}"
+@pytest.mark.parametrize("edition", EDITIONS, ids=lambda path: path.name)
+def test_an_edition_has_the_shape_of_the_template(edition):
+    """A distribution with a README, tests, an entry point for each paper, and every paper's files below ``src``."""
+    template = TOP / "examples" / "me2025"
+    assert {path.name for path in template.iterdir()} - {"docs"} <= {path.name for path in edition.iterdir()}
+    project = tomllib.loads(words(edition / "pyproject.toml"))
+    assert project["project"]["name"] == f"paritylab-{edition.name}"
+    assert "paritylab" in project["project"]["dependencies"]
+    assert list((edition / "tests").glob("test_*.py"))
+    for paper, package in entry_points(edition).items():
+        folder = edition / "src" / Path(*package.split("."))
+        assert folder.name == paper
+        about = tomllib.loads(words(folder / "paper.toml"))
+        needed = {"__init__.py", "evidence"} | (set() if about.get("own") else {"values.toml"})
+        assert needed <= {path.name for path in folder.iterdir()}, paper
+
+
+def test_an_edition_imports_no_other_but_beyond_may():
+    packages = {each.name: {package.partition(".")[0] for package in entry_points(each).values()} for each in EDITIONS}
+    wrong = []
+    for edition in EDITIONS:
+        others = {package for name, each in packages.items() if name != edition.name for package in each}
+        for path in [*(edition / "src").rglob("*.py"), *(edition / "tests").glob("*.py")]:
+            for node in ast.walk(ast.parse(words(path))):
+                names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                wrong += [f"{path.relative_to(TOP)}: {name}" for name in names if name.partition(".")[0] in others]
+    assert [each for each in wrong if not each.startswith("editions/beyond/")] == []
+
+
+def entry_points(edition: Path) -> dict[str, str]:
+    """The papers of an edition, by id: their packages."""
+    return tomllib.loads(words(edition / "pyproject.toml"))["project"]["entry-points"]["paritylab.papers"]

@@ -49,6 +49,22 @@ def in_it(python: Path, *arguments: str, **options) -> subprocess.CompletedProce
                           env=environment, **options)
 
 
+@pytest.fixture(scope="session")
+def another(tmp_path_factory) -> Path:
+    """The claims of the template as those of another paper."""
+    skip = shutil.ignore_patterns("__pycache__", "evidence")
+    copy = shutil.copytree(EXAMPLE / "src" / "me2025", tmp_path_factory.mktemp("another") / "you2026", ignore=skip)
+    for path in [*copy.glob("*.py"), *copy.glob("*.toml")]:
+        path.write_text(path.read_text().replace("me2025", "you2026"))
+    return copy
+
+
+@pytest.fixture(autouse=True)
+def only_another(another, monkeypatch):
+    """The example is not here unless a test asks for it."""
+    monkeypatch.setenv(places.VARIABLE, str(another))
+
+
 def test_the_example_is_not_here():
     assert not IDS & set(registry())
 
@@ -56,7 +72,7 @@ def test_the_example_is_not_here():
 @pytest.mark.long
 def test_installing_it_is_all_it_takes(installed, tmp_path):
     listed = json.loads(in_it(installed, "claims", "--json").stdout)["claims"]
-    assert {row["id"] for row in listed} == IDS | set(registry())
+    assert {row["id"] for row in listed} == IDS
     shown = in_it(installed, "claims", "show", "me2025.width").stdout
     assert "me2025/width.py:13 (Width)" in shown
     assert "reproduced by the first reading (quick, shipped" in shown
@@ -136,7 +152,7 @@ def broken(folder: Path, name: str, old: str, new: str) -> Path:
 
 BAD = {
     "a duplicate id": ("guessing.py", '"me2025.guessing"', '"me2025.width"', "declares me2025.width a second time"),
-    "another paper's id": ("width.py", '"me2025.width"', '"barak2022.fig3"', "barak2022.fig3 must begin me2025."),
+    "another paper's id": ("width.py", '"me2025.width"', '"you2026.width"', "you2026.width must begin me2025."),
     "a missing field": ("width.py", 'where="Figure 1",', "", "the claim me2025.width has no where"),
     "an unknown field": ("width.py", "where=", "place=", "unknown field of a claim in width.py, line 13"),
     "a field that is not text": ("width.py", '"Figure 1"', "FIGURE", "write the arguments of @claim as text in quotes"),
@@ -203,12 +219,17 @@ def test_evidence_of_another_version_is_noted_and_not_used(tmp_path, capsys):
 
 
 def test_a_folder_is_used_in_place_of_an_installed_paper_of_its_name(tmp_path, monkeypatch):
-    copy = shutil.copytree(EXAMPLE / "src" / "me2025", tmp_path / "barak2022")
+    monkeypatch.delenv(places.VARIABLE)
+    folder = shutil.copytree(EXAMPLE / "src" / "me2025", tmp_path / "site" / "you2026")
+    installed = places.Place("you2026", folder, installed=True)
+    monkeypatch.setattr(places, "_installed", lambda: (installed,))
+    assert [place.folder for place in places.places()] == [installed.folder]
+    copy = shutil.copytree(EXAMPLE / "src" / "me2025", tmp_path / "you2026")
     for path in copy.glob("*.py"):
         path.write_text("")
     monkeypatch.setenv(places.VARIABLE, str(copy))
-    with pytest.warns(places.PlaceWarning, match="paper barak2022: the one in .* is used, not the installed"):
-        assert not any(name.startswith("barak2022.") for name in registry())
+    with pytest.warns(places.PlaceWarning, match="paper you2026: the one in .* is used, not the installed you2026"):
+        assert [place.folder for place in places.places()] == [copy.resolve()]
 
 
 def test_a_folder_that_is_not_there_is_one_line(tmp_path, capsys):

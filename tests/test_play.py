@@ -12,6 +12,7 @@ from test_web_engine import W1, node, random_setup
 import paritylab as pl
 from paritylab.cli import build_parser, main
 from paritylab.cli.measure import make_setup
+from paritylab.engines import lanes
 from paritylab.errors import InvalidInput
 from paritylab.running import downloads
 from paritylab.site import content, engine, play
@@ -38,7 +39,7 @@ def test_the_python_that_is_shown_makes_the_same_setup(monkeypatch):
         assert told["kept"]
 
 
-def test_the_command_that_is_shown_asks_for_the_same_setup():
+def test_the_command_that_is_shown_asks_for_the_same_setup(whole_paper):
     setups = [
         pl.Setup(
             pl.Parity(8, 2, noise=0.01),
@@ -58,7 +59,7 @@ def test_the_command_that_is_shown_asks_for_the_same_setup():
         assert make_setup(options, options.lr[0]) == setup, told["shell"]
         assert (options.runs, options.seed, options.engine) == (20, 3, "lanes")
         shown += 1
-    assert shown == len(setups) - 1  # XOR has rates for each layer, which no option says
+    assert shown == len(setups)
     staged = pl.Setup(pl.Problem(9, [0, 1], stages=[pl.Stage(10, noise=0.1)]))
     assert said([staged])[0]["shell"] is None
 
@@ -67,17 +68,18 @@ def test_the_command_that_is_shown_asks_for_the_same_setup():
 def test_every_claim_that_can_be_tried_in_a_browser_can(tmp_path):
     """The page takes what the links of the claims ask for."""
     links = [card.played for card in content.cards(tmp_path) if card.played]
-    assert len(links) > 20
+    assert len(links) == 1  # guesses train nothing
     setups = [unquote(link.partition("&setup=")[2]) for link in links]
     assert [told["refused"] for told in said(setups)] == [None] * len(links)
 
 
-def test_experiments_have_what_was_measured_of_their_setups():
+@pytest.mark.skipif(lanes.kernel() is None, reason="the native kernel was not built")
+def test_experiments_have_what_was_measured_of_their_setups(whole_paper):
     for path, experiment in play.experiments():
         kept = json.loads(path.read_text(encoding="utf-8"))
         assert kept["setups"] == {label: setup.id for label, setup in experiment.setups().items()}
         assert all(play.refusal(setup) is None for setup in experiment.setups().values())
-    assert len(play.told()) == 8
+    assert len(play.told()) == 1
 
 
 def document(**changes):

@@ -4,15 +4,15 @@ import json
 import threading
 
 import pytest
-from test_site_browser import browser, launch, page, watched  # noqa: F401 - fixtures
+from browsing import watched
 
-from paritylab import Parity, Protocol, Setup, Store
+from paritylab import Parity, Protocol, Setup, Store, places
 from paritylab.cli import main
 from paritylab.engines import label
 from paritylab.running import downloads
 from paritylab.site import build, pages, serve
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("whole_paper_all_along")]
 SMALL = 300_000
 
 
@@ -27,22 +27,22 @@ def root(tmp_path_factory):
     return folder
 
 
-def opened(page, root, hash=""):  # noqa: F811
+def opened(page, root, hash=""):
     page.goto((root / "play.html").as_uri() + hash)
 
 
-def solved(page):  # noqa: F811
+def solved(page):
     """How many networks are solved, and at which step."""
     return int(page.inner_text("#c-solved").split()[0].replace(",", "")), int(
         page.inner_text("#c-step").replace(",", "")
     )
 
 
-def finish(page):  # noqa: F811
+def finish(page):
     page.wait_for_selector(".stage[data-state=done]", timeout=60_000)
 
 
-def downloaded(page, folder):  # noqa: F811
+def downloaded(page, folder):
     with page.expect_download() as found:
         page.click("#download")
     path = folder / "records.json"
@@ -50,7 +50,7 @@ def downloaded(page, folder):  # noqa: F811
     return path
 
 
-def test_networks_learn_pause_and_go_on_step_by_step(page, root):  # noqa: F811
+def test_networks_learn_pause_and_go_on_step_by_step(page, root):
     opened(page, root)
     page.wait_for_function("document.getElementById('c-step').textContent !== '0'")
     page.click("#run")
@@ -74,7 +74,7 @@ def test_networks_learn_pause_and_go_on_step_by_step(page, root):  # noqa: F811
 
 
 @pytest.mark.parametrize("speed", ["1", "fast"])
-def test_networks_wait_while_the_tab_is_hidden(page, root, speed):  # noqa: F811
+def test_networks_wait_while_the_tab_is_hidden(page, root, speed):
     """Browsers give a hidden page no frames, and say so; both are played here, where no page is ever hidden."""
     page.add_init_script("""
         let hidden = false, waiting = [];
@@ -101,7 +101,7 @@ def test_networks_wait_while_the_tab_is_hidden(page, root, speed):  # noqa: F811
     page.wait_for_function(f"questions > {before}")
 
 
-def test_what_is_chosen_is_in_the_address_and_the_code_and_its_records_can_be_merged(page, root, tmp_path, capsys):  # noqa: F811
+def test_what_is_chosen_is_in_the_address_and_the_code_and_its_records_can_be_merged(page, root, tmp_path, capsys):
     opened(page, root)
     page.fill("[name=n]", "12")
     page.fill("[name=k]", "2")
@@ -139,22 +139,34 @@ def _sgd(lr):
     return SGD(lr)
 
 
-def test_every_experiment_starts_and_keeps_earlier_curves(page, root):  # noqa: F811
+def test_every_experiment_starts_and_keeps_earlier_curves(page, root):
     opened(page, root)
     names = page.evaluate("window.paritylab.play.map(each => each.name)")
-    assert len(names) == 8
+    assert names == ["widths"]
     for name in names:
         page.click(f"[data-experiment={name}] >> nth=0")
         page.wait_for_selector(".stage:is([data-state=running], [data-state=done])", timeout=60_000)
         assert page.is_hidden("#problem"), page.inner_text("#problem")
-    page.click("[data-experiment=noise] >> nth=0")
+    page.click("[data-experiment=widths] >> nth=0")
     page.select_option("#speed", "fast")
     finish(page)
-    page.click("[data-experiment=noise] >> nth=1")
+    page.click("[data-experiment=widths] >> nth=1")
     page.wait_for_function("document.querySelectorAll('#legend li').length === 3")
 
 
-def test_what_cannot_be_trained_is_said_in_a_line(page, root):  # noqa: F811
+def test_without_experiments_the_networks_that_are_chosen_learn(page, tmp_path, monkeypatch):
+    monkeypatch.delenv(places.VARIABLE)
+    site = build.Site()
+    pages.played(site)
+    for name, data in site.files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    opened(page, tmp_path)
+    assert page.evaluate("window.paritylab.play.length") == 0
+    page.wait_for_function("document.getElementById('c-step').textContent !== '0'")
+
+
+def test_what_cannot_be_trained_is_said_in_a_line(page, root):
     opened(page, root)
     page.fill("[name=activation]", "tanh")
     page.click("#choices .main")
@@ -167,7 +179,7 @@ def test_what_cannot_be_trained_is_said_in_a_line(page, root):  # noqa: F811
         page.wait_for_selector("#problem:has-text('cannot be read')")
 
 
-def test_the_page_is_small_and_draws_while_workers_train(page, root):  # noqa: F811
+def test_the_page_is_small_and_draws_while_workers_train(page, root):
     """Frames are short because nothing is trained where pages are drawn; how short, benchmarks/web.py measures."""
     asked = set()
     page.on("request", lambda request: asked.add(request.url.partition("#")[0]))
@@ -178,7 +190,7 @@ def test_the_page_is_small_and_draws_while_workers_train(page, root):  # noqa: F
     assert sum((root / name).stat().st_size for name in files) < SMALL
 
 
-def test_it_works_on_the_server_under_its_content_policy(browser, tmp_path):  # noqa: F811
+def test_it_works_on_the_server_under_its_content_policy(browser, tmp_path):
     server = serve.server(tmp_path)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()

@@ -25,7 +25,7 @@ def test_the_core_and_the_engines_import_with_jax_and_numpy_alone():
     blocked = "scipy", "polars", "matplotlib", "rich", "optax", "sklearn"
     code = (
         f"import sys\nfor name in {blocked!r}: sys.modules[name] = None\n"
-        "import paritylab as pl, paritylab.engines, paritylab.engines.curves, barak2022.settings\n"
+        "import paritylab as pl, paritylab.engines, paritylab.engines.curves\n"
         "print(pl.Setup(pl.Parity(n=30, k=3)).id)"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

@@ -63,8 +63,8 @@ def test_the_server_listens_on_loopback_and_shows_the_site(server):
     assert b"Live" in body
     assert headers["Content-Type"] == "text/html; charset=utf-8"
     for name, kind in {"/docs/": "text/html", "/docs/index.html?x=1": "text/html", "/assets/site.css": "text/css",
-                       "/assets/site.js": "text/javascript", "/evidence/barak2022.fig3.json": "application/json",
-                       "/evidence/barak2022.fig3.svg": "image/svg+xml", "/data/atlas.csv": "text/csv",
+                       "/assets/site.js": "text/javascript", "/evidence/me2025.width.json": "application/json",
+                       "/evidence/me2025.width.svg": "image/svg+xml", "/data/atlas.csv": "text/csv",
                        "/docs/explanation/theory/alignment.html": "text/html"}.items():
         status, headers, body = ask(server, name)
         assert (status, headers.get_content_type()) == (200, kind), name

@@ -1,4 +1,4 @@
-"""The commands of editions: helped by a crew, refused where memory is short, and answered whatever is asked of them."""
+"""The commands of editions: helped by a crew, and answered whatever is asked of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 from faults import command_lines
 from faults.test_fuzz import SOAK, commanded, fuzz, say
 from sent_to_crews import check_sent
-from short_of_memory import check_refused
 
 from paritylab.places import places
 
@@ -35,14 +34,6 @@ SMALL = {
 def test_whatever_takes_long_goes_to_the_crew_and_comes_back_the_same(command, hands, tmp_path, monkeypatch, capsys):
     pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
     check_sent(command, hands, tmp_path, monkeypatch, capsys)
-
-
-@pytest.mark.usefixtures("little")
-@pytest.mark.parametrize("line", [
-    "campaign --n 10 --k 2 --batch 2e9", "xor --d 64 --batch 2e9", "two-stage --n 101 --batch 1e9",
-])
-def test_a_command_that_would_not_fit_is_refused_with_what_would(line, tmp_path, capsys):
-    check_refused(capsys, tmp_path, line, "examples of a batch")
 
 
 @pytest.fixture

@@ -22,7 +22,9 @@ import paritylab
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = Path(paritylab.__file__).parent
-CLAIM = "barak2022.fig3"
+CLAIM = "me2025.width"
+PAPERS = ROOT / "examples" / "me2025" / "src"
+"""The wheel has no papers; the template is found in its folder."""
 SLICE = ["public_names", "portability", "bits_and_problems", "statistics", "native_kernel"]
 SLICE += ["store"] if os.name == "posix" else []
 
@@ -70,8 +72,8 @@ def check_measurement(elsewhere: Path, engine: str) -> None:
 def check_commands(elsewhere: Path) -> None:
     command(elsewhere, "demo")
     expect((elsewhere / "out" / "site" / "index.html").is_file(), "the demo wrote no site")
-    command(elsewhere, "reproduce", CLAIM, "--quick")
-    command(elsewhere, "report")
+    command(elsewhere, "reproduce", CLAIM, "--quick", "--papers", str(PAPERS))
+    command(elsewhere, "report", papers=str(PAPERS))
     page = elsewhere / "out" / "site" / f"{CLAIM.split('.')[0]}.html"
     expect(f'id="{CLAIM}"' in page.read_text(encoding="utf-8"), f"the site says nothing of {CLAIM}")
 
@@ -89,16 +91,17 @@ def check_slice(elsewhere: Path) -> None:
     run(copied, sys.executable, "-m", "pytest", *(f"tests/{name}" for name in tests))
 
 
-def command(folder: Path, *arguments: str) -> str:
+def command(folder: Path, *arguments: str, papers: str = "") -> str:
     """One command as a user gives it, and what it prints."""
     program = shutil.which("paritylab", path=sysconfig.get_path("scripts"))
     expect(program is not None, "the command paritylab is not installed")
-    return run(folder, str(program), *arguments)
+    return run(folder, str(program), *arguments, papers=papers)
 
 
-def run(folder: Path, *words: str) -> str:
+def run(folder: Path, *words: str, papers: str = "") -> str:
     start = time.perf_counter()
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= {"PARITYLAB_PAPERS": papers} if papers else {}
     done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8",
                           errors="replace")
     line = " ".join([Path(words[0]).stem, *words[1:]])

@@ -4,7 +4,7 @@ A claim is one object, a :class:`Trial` beside the code of its paper; evidence s
 
     from paritylab.claims import Lab, reproduce
 
-    print(reproduce("barak2022.fig3", Lab("quick")))
+    print(reproduce("me2025.width", Lab("quick")))
 
 Names are loaded when first used: listing claims needs no engine.
 """

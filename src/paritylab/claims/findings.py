@@ -5,7 +5,7 @@ A paper's ``findings.toml`` lists them::
     [[finding]]
     title = "No constant threshold"
     sentence = "One sentence that says it."
-    claims = ["beyond.sigma-star"]          # whose evidence shows it; the figure is that of the first
+    claims = ["me2025.width"]               # whose evidence shows it; the figure is that of the first
     derivation = "Proof, derivation or a link to one, such as [proof](docs/proof.md)."
     refuted = "What would refute it."
 """

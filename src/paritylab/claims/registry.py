@@ -12,8 +12,8 @@ from paritylab.errors import InvalidInput, unknown
 def registry() -> dict[str, Claim]:
     """Every claim, by id, paper by paper.
 
-    >>> registry()["barak2022.fig7"].where
-    'Figure 7; Appendix D.2'
+    >>> registry()["me2025.width"].where
+    'Figure 1'
     """
     return {name: claim for paper in papers().values() for name, claim in paper.claims.items()}
 
@@ -21,8 +21,8 @@ def registry() -> dict[str, Claim]:
 def find(patterns: Sequence[str]) -> list[Claim]:
     """The claims with these ids, or whose ids match these globs, each once.
 
-    >>> [claim.id for claim in find(["barak2022.fig4-*"])]
-    ['barak2022.fig4-left', 'barak2022.fig4-right']
+    >>> [claim.id for claim in find(["me2025.*"])]
+    ['me2025.guessing', 'me2025.width']
     """
     known = registry()
     found: dict[str, Claim] = {}

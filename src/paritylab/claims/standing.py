@@ -49,7 +49,7 @@ class Standing:
         """What holds and on what basis, a line for each part.
 
         >>> from paritylab.claims.registry import registry
-        >>> standing(Path("nowhere"), registry()["barak2022.lemma2-gradients"]).word
+        >>> standing(Path("nowhere"), registry()["me2025.width"]).word
         'holds'
         """
         return [f"{part}: {result}, {self.basis(part)}" if part else f"{result}, {self.basis(part)}"

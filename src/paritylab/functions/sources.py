@@ -77,8 +77,9 @@ def unchanged(module: str) -> Generator[None, None, None]:
 def parts(module: str) -> dict[str, str]:
     """All that counts: the digest of each module and data file, the version of each distribution, by name.
 
-    >>> sorted(name for name in parts("paritylab.cli.doctor") if "cli" in name)[:3]
-    ['paritylab.cli', 'paritylab.cli.crews', 'paritylab.cli.doctor']
+    >>> from paritylab.claims import find
+    >>> sorted(name for name in parts(find(["me2025.guessing"])[0].trial.__module__) if name.startswith("me2025"))
+    ['me2025', 'me2025.guessing', 'me2025/data/medians.csv']
     """
     require(_file(module) is not None, f"there is no source of {module} here")
     found = {"python": "{}.{}".format(*sys.version_info), f"{OURS}.": _laboratory()}

@@ -1,6 +1,6 @@
 """Work for another machine: a file of tasks goes there, records come back. The machine needs JAX and NumPy alone.
 
-    paritylab reproduce barak2022.fig10-mlp --full --export work.json       # here: what is missing
+    paritylab reproduce me2025.width --full --export work.json              # here: what is missing
     python -m paritylab work work.json records --processes 8                # there, as often as needed
     paritylab merge records                                                 # here: into the store
 

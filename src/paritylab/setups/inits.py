@@ -56,7 +56,7 @@ def mirrored(law: str | Init | Sampler) -> Init:
 
 
 def released(law: str | Init) -> Init:
-    """A law of abbe2024 at the scale of the authors' code, which divides by the *sample* variance of a list of points.
+    """A law of Abbe et al. 2024 at the scale of their code, which divides by the *sample* variance of a list of points.
 
     So the weights of ``discrete`` laws and of sparsities 1/2 and 1/5 (lists of four and five points) have variances
     3/4, 3/4 and 4/5 of 1/fan_in; the other laws are as in the paper.
@@ -220,7 +220,7 @@ def init(given: str | Init | Sampler) -> Init:
     A leading ``mirrored`` asks for pairs of opposite output sign, a leading ``fixed:number`` for one start for all
     runs: ``mirrored kaiming``, ``fixed:3 torch``, ``fixed:3 mirrored kaiming``. A leading ``unbiased`` starts biases at
     0, ``raised:0.5`` output biases so much higher, ``logits`` makes one output of two: ``unbiased logits torch``. A
-    leading ``released`` asks for the scale of abbe2024's code: ``released discrete:-2,-1,1,2``.
+    leading ``released`` asks for the scale of the code of Abbe et al. (2024): ``released discrete:-2,-1,1,2``.
 
     >>> init("discrete:-2,-1,1,2").spec
     'discrete:-2,-1,1,2'

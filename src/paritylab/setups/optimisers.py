@@ -7,7 +7,7 @@ the whole gradient, frozen layers left out) and ``weight_decay`` in one of three
 
 - ``coupled``: decay times theta is added to the gradient (the ``weight_decay`` of PyTorch's SGD and Adam);
 - ``decoupled``: theta shrinks by lr times decay beside the step (AdamW);
-- ``plain``: theta shrinks by decay, which the learning rate does not enter (barak2022, eq. 3).
+- ``plain``: theta shrinks by decay, which the learning rate does not enter (Barak et al. 2022, eq. 3).
 
 With ``skip_satisfied`` an update on a batch whose gradient is exactly zero, such as one with all margins beyond the
 hinge's, changes nothing: params do not decay, and momentum neither moves them nor fades.

@@ -344,7 +344,7 @@ def sphere(radius: float = 1.0) -> Init:
 
 @law
 def mean_field(radius: float = 1.0, share: float = 0.5) -> Init:
-    """glasgow2023's start of f = (1/p) sum_j a_j relu(w_j . x): w_j on the sphere of this radius, a_j = +-radius.
+    """The start in Glasgow (2023): f = (1/p) sum_j a_j relu(w_j . x): w_j on the sphere of this radius, a_j = +-radius.
 
     Output weights are a_j / p, positive with probability ``share``; biases 0.
     """

@@ -1,4 +1,4 @@
-"""The parity Transformer of barak2022, Appendix D.1.3: one attention block read at [CLS], then one MLP block."""
+"""The parity Transformer of Barak et al. (2022, D.1.3): one attention block read at [CLS], then one MLP block."""
 
 from __future__ import annotations
 

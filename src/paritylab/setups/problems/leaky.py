@@ -16,7 +16,7 @@ from paritylab.setups.problems.parity import Parity
 
 @dataclass(frozen=True, eq=False)
 class LeakyParity(Parity):
-    """Learn chi_S(x) where the inputs in S are all equal more often than by chance: daniely2020's D_A.
+    """Learn chi_S(x) where the inputs in S are all equal more often than by chance: D_A of Daniely and Malach (2020).
 
     Args:
         leak: probability that an input is drawn with equal signs on S (both signs equally likely, the rest uniform)

@@ -253,5 +253,9 @@
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const named = experiments.find((each) => location.hash === `#try-${each.name}`);
   const asked = named ? false : read();
-  if (asked) open(!still); else if (asked === false) play((named ?? experiments[0]).name, 0, !still);
+  const first = named ?? experiments[0]; // no paper may bring one
+  if (asked) open(!still); else if (asked === false && first) play(first.name, 0, !still); else if (asked === false) {
+    state = { setup: window.paritylab.engine.first, count: 256, seed: 0 };
+    open(!still);
+  }
 })();
