@@ -40,7 +40,7 @@ def curves(accuracy, train=None, weights=None) -> Curves:
     return Curves(10 * np.arange(values.shape[1]), values, 1 - values, weights, train)
 
 
-# --- helpers -------------------------------------------------------------------------------------------------------
+# --- helpers ------------------------------------------------------------------------------------------------------
 
 
 def test_the_last_check_at_chance_lies_before_the_solution():
