@@ -30,7 +30,7 @@ def test_a_trial_leaves_figure_data_result_and_if_asked_evidence(package):
     assert names == files | {f"{FAST}.json"}
     assert all(path.stat().st_size > 0 for path in result.files)
     recorded = evidence.shipped(FAST)["quick"]
-    assert recorded["verdict"] == result.verdict
+    assert recorded["results"] == result.outcome.results
     assert recorded["engines"] == [label("lanes")]
     assert recorded["seed"] == 0
     assert {"jax", "numpy", "paritylab", "python"} <= set(recorded["versions"])
@@ -67,8 +67,8 @@ def test_claims_are_listed_as_json(package, capsys):
     assert main(["claims", "--json", "--paper", "me2025", "--out", str(package)]) == 0
     document = json.loads(capsys.readouterr().out)
     assert len(document["claims"]) == 2
-    assert document["claims"][0]["verdict"] is None
-    assert {"id", "paper", "kind", "verdict", "evidence"} <= set(document["claims"][0])
+    assert document["claims"][0]["result"] == "open"
+    assert {"id", "paper", "kind", "result", "results", "evidence"} <= set(document["claims"][0])
 
 
 def test_reproduce_and_show_one_claim(package, capsys):
@@ -80,7 +80,8 @@ def test_reproduce_and_show_one_claim(package, capsys):
     page = capsys.readouterr().out
     assert "pass rule:" in page
     assert "me2025/width.py:" in page
-    assert f"{result['verdict']} by the first reading (quick, local" in page
+    assert f"{result['results']['']}, " in page
+    assert "quick, local (" in page
 
 
 def test_all_claims_are_listed_on_one_page(capsys):

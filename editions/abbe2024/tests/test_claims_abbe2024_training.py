@@ -7,22 +7,16 @@ import math
 from pathlib import Path
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from abbe2024 import atlas, offline, other_losses, predictions, training, twenty_bits
-from abbe2024.theory.high_degree import leap_target
+from abbe2024 import atlas, offline, online, other_losses, predictions, training, twenty_bits
 
-from paritylab import MLP
 from paritylab.claims import Lab, find, intervals
 from paritylab.claims.reproduction import tried
 from paritylab.claims.trial import Trial
-from paritylab.claims.verdicts import Outcome
+from paritylab.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, Outcome, Result, joined, results
 from paritylab.cli import main
 from paritylab.engines.curves import Curves
-from paritylab.setups.inits import init
-from paritylab.setups.losses import loss
 
 TRAINING = ("fig1-left", "fig1-right", "fig3-left", "fig3-right", "fig4-left", "fig4-right", "fig5", "fig7-left",
             "fig7-right", "fig8-left", "fig8-right", "almost-full", "summary-exp1", "summary-exp2", "summary-exp3",
@@ -30,7 +24,8 @@ TRAINING = ("fig1-left", "fig1-right", "fig3-left", "fig3-right", "fig4-left", "
 
 
 class Pretended(Lab):
-    """A Lab in which every run of a Setup ends with the accuracy that ``ends`` gives it."""
+    """A Lab in which every run of a Setup ends with the accuracy that ``ends`` gives it, and fits its sample if it has
+    one."""
 
     def __init__(self, ends: Any, out: Path, size: str = "full") -> None:
         super().__init__(size, out, progress=False)
@@ -44,19 +39,23 @@ class Pretended(Lab):
             end = self.ends(setup) + 0.004 * rng.standard_normal((runs, 1))
             accuracy = np.clip(0.5 + (end - 0.5) * np.minimum(1, 5 * points / steps), 0, 1)
             loss = 1.2 - accuracy
-            found.append(Curves(points, accuracy, loss, None, accuracy, loss))
+            train_loss = loss if setup.problem.sample is None else np.zeros_like(loss)
+            found.append(Curves(points, accuracy, loss, None, accuracy, train_loss))
         return found
 
 
 def learns_like_the_paper(setup: Any) -> float:
-    """Signs and small perturbations learn, until d is large; the rest does not; sparse parities need data alone."""
+    """Signs and small perturbations learn, until d is large; the rest does not; sparse parities need data alone.
+
+    The larger perturbation learns a little less."""
     init, problem = setup.learner.init.spec, setup.problem
     if problem.sample is not None and problem.k < 10:
         return 0.5 + 0.5 * min(1.0, problem.sample / (20_000 if problem.k == 3 else 200_000))
     good = init in ("rademacher", "uniform-perturbed:0.1", "perturbed-rademacher:0.05")
     small = init in ("perturbed-rademacher:0.1", "perturbed-rademacher:0.2") and problem.n <= 50
     rise = 1 if problem.sample is None else min(1.0, 0.3 + problem.sample / 100_000)
-    return 0.5 + 0.499 * rise if good or small else 0.5
+    less = 0.1 if init == "perturbed-rademacher:0.2" else 0
+    return 0.5 + 0.499 * rise - less if good or small else 0.5 - less
 
 
 def outcome_of(name: str, lab: Lab) -> Outcome:
@@ -68,45 +67,61 @@ def test_every_training_claim_has_a_trial(name: str) -> None:
     assert issubclass(find([f"abbe2024.{name}"])[0].trial, Trial)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "fig1-left",
-        "fig1-right",
-        "fig3-left",
-        "fig3-right",
-        "fig4-left",
-        "fig4-right",
-        "fig5",
-        "fig7-left",
-        "fig7-right",
-        "almost-full",
-        "summary-exp3",
-    ],
-)
-def test_a_network_that_learns_as_published_reproduces_the_figure(name: str, tmp_path: Path) -> None:
+def judged(trial: Trial, got: Any) -> dict[str, Result]:
+    return results(trial.judge(got).checks)
+
+
+@pytest.mark.parametrize("name", ["fig1-left", "fig1-right", "fig3-left", "fig3-right", "fig4-left", "fig4-right",
+                                  "fig5", "fig7-left", "fig7-right", "almost-full", "summary-exp2", "summary-exp3"])
+def test_networks_that_learn_as_published_hold_in_every_part(name: str, tmp_path: Path) -> None:
     outcome = outcome_of(name, Pretended(learns_like_the_paper, tmp_path))
-    assert outcome.verdict == "reproduced", [str(check) for check in outcome.checks]
+    assert set(outcome.results.values()) == {HOLDS}, [str(check) for check in outcome.checks]
     assert outcome.figure is not None
     assert outcome.data
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "fig1-left",
-        "fig1-right",
-        "fig3-left",
-        "fig3-right",
-        "fig5",
-        "fig7-left",
-        "fig7-right",
-        "summary-exp1",
-        "summary-exp2",
-    ],
-)
-def test_one_that_learns_from_any_start_does_not(name: str, tmp_path: Path) -> None:
-    assert outcome_of(name, Pretended(lambda setup: 0.7, tmp_path)).verdict == "not reproduced"
+@pytest.mark.parametrize("name", ["fig1-left", "fig1-right", "fig3-left", "fig3-right", "fig5", "fig7-left",
+                                  "fig7-right", "almost-full", "summary-exp1", "summary-exp2", "summary-exp3"])
+def test_networks_that_learn_from_any_start_contradict(name: str, tmp_path: Path) -> None:
+    found = outcome_of(name, Pretended(lambda setup: 0.7, tmp_path)).results
+    assert joined(list(found.values())) == CONTRADICTED
+
+
+def test_parts_of_a_figure_are_judged_apart(tmp_path: Path) -> None:
+    found = outcome_of("fig1-left", Pretended(lambda setup: 0.9, tmp_path)).results
+    assert found["signs learn"] == HOLDS
+    assert found["chance at sigma = 1 and from Gaussian weights"] == CONTRADICTED
+    assert found["accuracy falls as sigma grows"] == UNDECIDED
+
+
+@pytest.mark.parametrize(("later", "sizes", "laws"), [(1, "holds", "holds"), (3, "contradicted", "contradicted")])
+def test_starts_of_a_sparse_parity_that_need_more_examples_are_seen(
+    later: float, sizes: str, laws: str, tmp_path: Path
+) -> None:
+    """Accuracy rises with log N, and from Gaussian weights only at so many times as many examples."""
+    def ends(setup: Any) -> float:
+        needed = 3000 * (later if setup.learner.init.spec == "gaussian" else 1)
+        return float(np.clip(0.75 + 0.25 * np.log10(setup.problem.sample / needed), 0.5, 1))
+
+    found = outcome_of("fig4-left", Pretended(ends, tmp_path)).checks
+    assert [check.result for check in found] == [sizes, laws], [str(check) for check in found]
+
+
+def test_what_perturbed_starts_learn_is_measured_by_what_signs_learn(tmp_path: Path) -> None:
+    def ends(setup: Any) -> float:
+        lost = setup.learner.init.spec != "rademacher" and setup.problem.n > 120
+        return 0.5 + (0.01 if lost else 0.1)
+
+    found = outcome_of("fig5", Pretended(ends, tmp_path)).results
+    assert found["sigma = 0.1 does not learn at d = 100"] == "contradicted"
+    assert found["sigma = 0.1 does not learn at d = 200"] == found["learning becomes hard as d grows"] == "holds"
+    assert np.isnan(online.learned_share(np.array([0.6]), np.array([0.5])))
+
+
+def test_gaussian_weights_that_learn_at_one_rate_are_contradicted_there(tmp_path: Path) -> None:
+    found = outcome_of("summary-exp2", Pretended(
+        lambda setup: 0.7 if setup.learner.optimiser.lr > 0.02 else 0.5, tmp_path)).results
+    assert found == {"rate 0.01": "holds", "rate 0.05": "contradicted"}
 
 
 def test_sizes_needed_are_interpolated_in_the_logarithm() -> None:
@@ -118,36 +133,14 @@ def test_sizes_needed_are_interpolated_in_the_logarithm() -> None:
 def test_the_critical_perturbation_is_censored_at_the_ends_of_the_grid() -> None:
     assert predictions.crossing([0.1, 1.0], [0.9, 0.8]) == math.inf
     assert predictions.crossing([0.1, 1.0], [0.6, 0.5]) == 0
-    assert predictions.log_slope({10: math.inf, 20: 1.0, 40: 0.5}) == pytest.approx(-1)
+    trial = predictions.OpenThreshold("quick")
 
+    def accuracy(perturbation: float) -> list[np.ndarray]:
+        return [np.array([0.9 if sigma < perturbation / d else 0.6]) for d in trial.d for sigma in trial.sigmas]
 
-def test_curves_that_agree_in_a_variable_have_no_spread_in_it() -> None:
-    sigmas, dimensions = np.geomspace(0.01, 2, 30), (10, 20, 40)
-    accuracy = {(d, float(s)): np.array([0.5 + 0.5 / (1 + (s * d) ** 2)]) for d in dimensions for s in sigmas}
-    by = {power: predictions.spread(accuracy, {(d, s): math.log10(s * d**power) for d, s in accuracy})
-          for power in (0.0, 0.5, 1.0)}
-    assert by[1.0] < 0.01 < by[0.5] < by[0.0]
-
-
-def test_curves_that_share_no_part_of_the_axis_have_no_spread() -> None:
-    """They once had one: the grid ran backwards over the gap, where accuracy is flat."""
-    x = {(10, 0.1): -3.0, (10, 1.0): -4.4, (40, 0.1): -4.6, (40, 1.0): -9.0}
-    accuracy = {case: np.array([end]) for case, end in zip(x, (1.0, 0.9, 0.9, 0.5), strict=True)}
-    assert math.isnan(predictions.spread(accuracy, x))
-    assert predictions.spread(accuracy, x | {(40, 0.1): -3.2}) > 0
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_the_threshold_claim_says_where_curves_do_not_overlap(tmp_path: Path) -> None:
-    def ends(setup: Any) -> float:
-        _, _, sigma = setup.learner.init.spec.partition(":")
-        return 0.5 + 0.5 / (1 + (float(sigma) * setup.problem.n / 8) ** 4)
-
-    outcome = outcome_of("open-threshold", Pretended(ends, tmp_path, "full"))
-    name = "mean spread of accuracy at equal exact alignment"
-    assert math.isnan(outcome.numbers[name] or math.nan)
-    assert f"so no {name}" in outcome.note
+    assert trial.slope(*accuracy(8)) < 0
+    assert math.isnan(trial.slope(*accuracy(1000)))
+    assert trial.least(*accuracy(0.1)) == 0
 
 
 @pytest.mark.long
@@ -157,7 +150,7 @@ def test_the_threshold_claim_counts_a_slope_below_zero(tmp_path: Path) -> None:
         return 0.5 + 0.5 / (1 + (float(sigma) * setup.problem.n / 8) ** 4)
 
     outcome = outcome_of("open-threshold", Pretended(ends, tmp_path, "quick"))
-    assert outcome.verdict == "reproduced"
+    assert outcome.results == {"sigma* falls with d": HOLDS, "sigma = 1/d is learned from": HOLDS}
     assert outcome.checks[0].value == pytest.approx(-1, abs=0.15)
 
 
@@ -167,25 +160,39 @@ def test_times_to_half_an_error_are_censored() -> None:
     assert other_losses.half_times(curves, 1.3).tolist() == [10, math.inf]
 
 
-@pytest.mark.slow
+def test_times_that_never_end_have_an_infinite_ratio() -> None:
+    assert other_losses.ratio_of_times(np.array([np.inf] * 3), np.array([10.0] * 3)) == np.inf
+    assert np.isnan(other_losses.ratio_of_times(np.array([1.0]), np.array([np.inf])))
+
+
+def curves(times: list[float], steps: int = 1000) -> Curves:
+    """Runs whose squared error falls from 0.3 to 0.001 and whose accuracy rises from 0.5 to 1 at these steps."""
+    points = np.arange(0, steps + 1, 10)
+    done = points[None] >= np.array(times)[:, None]
+    loss, accuracy = np.where(done, 0.001, 0.3), np.where(done, 1.0, 0.5)
+    return Curves(points, accuracy, loss, None, accuracy, loss)
+
+
+def test_the_sooner_loss_is_told_for_each_start() -> None:
+    soon, late = curves([100.0] * 10), curves([400.0] * 10)
+    assert judged(other_losses.Fig8Left("full"), [soon, late, late, soon, soon, soon]) == {
+        "signs": "holds", "Gaussian weights": "contradicted", "PyTorch's default": "undecided"}
+
+
+def test_alignments_are_compared_for_fair_labels() -> None:
+    draws = np.random.default_rng(0).uniform(1, 2, 20)
+    got = [{name: draws * (3 if name == "l1, 0" else 0.5 if name.startswith("l1") else 1)
+            for name in other_losses.CASES}] * 5
+    assert judged(other_losses.Fig8Right("full"), got) == {"random labels: the target's law": "contradicted",
+                                                   "random labels: 0": "holds"}
+    assert other_losses.VALUES.mean() == 0
+
+
 @pytest.mark.long
-def test_unbiased_alignments_of_the_leap_function_agree_with_the_whole_cube() -> None:
-    """Their relative error is about 3 %: with this seed fixed, 10 % is not exceeded by chance."""
-    d, draws, seed = 6, 3, 1
-    found = other_losses.leap_alignments(seed, d, [8], 400_000, draws)
-    network, start = MLP(8), init("gaussian")
-    x = jnp.asarray(1 - 2 * ((np.arange(2**d)[:, None] >> np.arange(d)) & 1), jnp.float32)
-    for draw, key in enumerate(jax.random.split(jax.random.key(seed), draws)):
-        params = network.init(jax.random.split(key, 3)[0], d, start)
-        for name, values in found.items():
-            each = loss(name)
-
-            def excess(p: Any, each: Any = each) -> Any:
-                f = network.apply(p, x)
-                return jnp.mean(each(f, leap_target(x)) - (each(f, 1.0) + each(f, -1.0)) / 2)
-
-            exact = sum(float(jnp.sum(leaf**2)) for leaf in jax.tree.leaves(jax.grad(excess)(params)))
-            assert values[draw] == pytest.approx(exact, rel=0.1)
+def test_labels_of_one_size_make_an_alignment_of_their_own() -> None:
+    found = other_losses.label_alignments(seed=0, d=6, widths=[8], inputs=8000, draws=2)
+    assert set(found) == set(other_losses.CASES)
+    assert np.mean(found["l1, target 0"]) > np.mean(found["l1, the target's law"])
 
 
 def test_a_mean_has_a_student_t_interval() -> None:

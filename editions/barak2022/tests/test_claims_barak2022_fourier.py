@@ -10,6 +10,7 @@ from barak2022 import activations, exact, fourier, methods
 from paritylab import MLP
 from paritylab.claims import Lab, find
 from paritylab.claims.reproduction import tried
+from paritylab.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED
 from paritylab.measures.fourier import cube, population_gradient
 from paritylab.measures.gap import gaps
 from paritylab.setups.networks.activations import activation
@@ -27,9 +28,9 @@ def test_claim_has_a_trial(name):
 def test_a_share_is_sure_only_where_its_lower_bound_is():
     draws = np.arange(100) < 55  # one-sided bound 0.463, two-sided interval 0.447 to 0.650
     check = fourier.surely_at_least("share", 0.5)(draws)
-    assert (check.passed, check.certain, check.rule) == (False, False, "95 % lower bound >= 0.5")
-    assert fourier.surely_at_least("share", 0.46)(draws).passed
-    assert fourier.surely_at_least("share", 0.7)(draws).certain
+    assert (check.passed, check.result, check.rule) == (False, UNDECIDED, "95 % lower bound >= 0.5")
+    assert fourier.surely_at_least("share", 0.46)(draws).result == HOLDS
+    assert fourier.surely_at_least("share", 0.7)(draws).result == CONTRADICTED
 
 
 def test_gaps_of_a_sinusoidal_neuron_are_those_of_its_activation():
@@ -76,7 +77,7 @@ def test_slopes_give_the_population_gradient(unit, spec):
 
 def test_quadratic_stack_has_a_gradient_where_one_unit_has_none(tmp_path):
     outcome = tried(exact.C7ZeroGradient(), Lab("quick", tmp_path, progress=False))
-    assert outcome.verdict == "reproduced"
+    assert outcome.results == {"": HOLDS}
     assert outcome.figure is not None
 
 
@@ -131,5 +132,6 @@ def test_activations_are_evaluated_in_double_precision():
 
 def test_majority_claim_as_a_trial(tmp_path):
     outcome = tried(exact.Lemma1Majority(), Lab("quick", tmp_path, progress=False))
-    assert outcome.verdict == "reproduced"
+    assert outcome.results == {"coefficients and their ratio": HOLDS, "exponent -2/3 as printed": CONTRADICTED,
+                               "exponent -3/2, corrected": HOLDS}
     assert {row["n"] for row in outcome.data} == {101, 1001}

@@ -9,6 +9,7 @@ from barak2022.theory.two_stage import Layer
 
 from paritylab.claims import Lab, at_least, find
 from paritylab.claims.reproduction import tried
+from paritylab.claims.verdicts import CONTRADICTED, HOLDS
 
 CLAIMS = ["fig5-left", "fig5-right", "thm7-gradient-flow", "cor11", "cor12", "lemma5", "lemma6", "thm8-adaptive-sgd",
           "thm4-two-stage", "lemma4-features"]
@@ -68,7 +69,11 @@ def test_exact_gradient_aligns_the_weights():
     assert found["accuracy"][-1] == 1
 
 
-@pytest.mark.parametrize(("name", "verdict"), [("lemma6", "reproduced"), ("lemma4-features", "not reproduced")])
-def test_exact_claims(name, verdict, tmp_path):
+@pytest.mark.parametrize(("name", "false"), [
+    ("lemma6", {"upper bound as printed", "lower bound as printed"}), ("lemma4-features", {"proof as printed"})])
+def test_exact_claims_hold_but_for_what_is_misprinted(name, false, tmp_path):
     trial = find([f"barak2022.{name}"])[0].trial()
-    assert (tried(trial, Lab("quick", tmp_path)).verdict, trial.reduced) == (verdict, False)
+    assert not trial.reduced
+    found = tried(trial, Lab("quick", tmp_path, progress=False)).results
+    assert found == {part: CONTRADICTED if part in false else HOLDS for part in found}
+    assert false < set(found)

@@ -89,10 +89,6 @@ class Fig8Left(Trial):
     ratio = at_least("median steps to half of the target's variance, L2 over L1, from {start}", 1.0, part="{start}")
     faster = significant("Mann-Whitney p of L1 being faster, from {start}", 0.01, part="{start}")
 
-    def setup(self, name: str) -> Setup:
-        learner = Learner(MLP(tuple(self.widths)), "gaussian", name, SGD(self.lr), batch=64)
-        return Setup(Polynomial(n=self.d, terms=LEAP_TERMS), learner, Protocol(eval_size=10_000))
-
     def work(self, lab: Lab) -> list[Curves]:
         return lab.curves_each([self.start(*case) for case in self.cases], self.steps, 100, self.runs, loss="square")
 

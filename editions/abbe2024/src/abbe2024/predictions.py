@@ -88,15 +88,6 @@ class OpenThreshold(Trial):
                 for (d, s), values in accuracy.items() for run, value in enumerate(values)]
         return Findings(checks, data, numbers)
 
-    def spreads(self, accuracy: Accuracy, alignments: list[dict[str, Floats]], within: list[int]) -> dict[str, float]:
-        """The spread at equal values of each variable: over all d, and over those with a threshold on the grid."""
-        chosen = {"": accuracy}
-        if len(within) > 1:
-            chosen[f", d in {within}"] = {case: values for case, values in accuracy.items() if case[0] in within}
-        return {f"mean spread of accuracy at equal {name}{which}": spread(found, x)
-                for which, found in chosen.items() for name, x in self.variables(alignments).items()}
-
-
     def draw(self, got: tuple[list[Curves], list[dict[str, Floats]]]) -> plots.Figure:
         return threshold_plot(self.accuracy(got[0]), self.variables(got[1]))
 
@@ -136,25 +127,6 @@ def crossing(sigmas: Sequence[float], accuracy: Sequence[float], level: float = 
             share = (accuracy[i - 1] - level) / (accuracy[i - 1] - accuracy[i])
             return float(sigmas[i - 1] * (sigmas[i] / sigmas[i - 1]) ** share)
     return 0.0
-
-
-def spread(accuracy: Accuracy, x: Mapping[tuple[int, float], float]) -> float:
-    """How far apart the curves of accuracy of several d lie when drawn against a variable x.
-
-    That is the standard deviation over d, averaged over the part of the axis where all curves are known and not all
-    are within 0.02 of each other at chance or at the top; between points by linear interpolation. NaN where there is no
-    such part: curves that share no x say nothing of how far apart they lie.
-    """
-    dimensions = list(dict.fromkeys(d for d, _ in accuracy))
-    curves = {d: np.array(sorted((x[case], accuracy[case].mean()) for case in accuracy if case[0] == d)).T
-              for d in dimensions}
-    low, high = max(curve[0, 0] for curve in curves.values()), min(curve[0, -1] for curve in curves.values())
-    if low >= high:
-        return math.nan
-    grid = np.linspace(low, high, 400)
-    drawn = np.array([np.interp(grid, *curve) for curve in curves.values()])
-    moving = (drawn.max(axis=0) > 0.52) & (drawn.min(axis=0) < 0.98)
-    return float(np.std(drawn, axis=0)[moving].mean()) if moving.any() else math.nan
 
 
 @plots.styled

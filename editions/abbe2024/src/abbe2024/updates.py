@@ -13,8 +13,8 @@ from abbe2024.theory.high_degree import largest_margin, patience, update_bound
 from abbe2024.theory.hinge_updates import ORDERS, count_updates, gram, initial_weights
 from paritylab import plots
 from paritylab.aliases import Floats, Interval
-from paritylab.claims import Check, Findings, Lab, Trial, at_least, claim, computation, rng, size
-from paritylab.claims.intervals import proportion, share
+from paritylab.claims import Findings, Lab, Trial, at_least, claim, computation, rng, size
+from paritylab.claims.intervals import share
 from paritylab.measures.fourier import cube
 from paritylab.plots import Series
 
@@ -91,15 +91,6 @@ class Thm5(Starts):
         numbers = {"largest error": max(row["error"] for row in data),
                    "steps / C_0(1 + K), largest": max(row["steps"] / self.most_steps(row) for row in data)}
         return Findings(checks, data, numbers, NOTE)
-
-    def least_share(self, data: Rows, beta: str, law: str) -> Check:
-        """The share of runs within the error, at the d and sigma where it is smallest."""
-        groups: dict[tuple[int, float], list[bool]] = {}
-        for row in data:
-            if (row["beta"], row["law"]) == (beta, law):
-                groups.setdefault((row["d"], row["sigma"]), []).append(row["error"] <= self.error)
-        least = min(((sum(group), len(group)) for group in groups.values()), key=lambda pair: pair[0] / pair[1])
-        return self.share(*proportion(*least), law=plain(law), beta=plain(beta))
 
     def draw(self, got: list[dict[str, Floats]]) -> plots.Figure:
         return draw_errors(self.rows(got), self.error)

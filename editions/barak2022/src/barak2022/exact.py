@@ -16,10 +16,10 @@ from paritylab import plots
 from paritylab.aliases import Floats
 from paritylab.claims import Findings, Lab, Trial, at_least, at_most, between, claim, size
 from paritylab.claims.intervals import share
-from paritylab.measures.fourier import cube, majority_coefficient
+from paritylab.measures.fourier import cube, fourier_coefficients, majority_coefficient
 from paritylab.measures.gap import largest_gap
 from paritylab.plots import Series
-from paritylab.theory.majority import level_weight, sign_gradient
+from paritylab.theory.majority import coefficient_ratio, level_weight, sign_gradient
 
 
 class Enumerated(Trial):
@@ -57,12 +57,21 @@ class Lemma1Majority(Enumerated):
                         part="exponent -3/2, corrected")
 
     def judge(self, got: None) -> Findings:
-        first = Lemma1Majority(self.size, self.seed).judge(got)
+        deviation, ratio = 0.0, 0.0
+        for n in self.small:
+            found = fourier_coefficients(lambda x: np.sign(x.sum(1)), n)
+            sizes = np.bitwise_count(np.arange(2**n))
+            closed = np.array([majority_coefficient(n, k) for k in range(n + 1)])
+            deviation = max(deviation, float(np.abs(found - closed[sizes]).max()))
+        for n in (*self.small, *self.large):
+            xi = [abs(majority_coefficient(n, k)) for k in range(n + 1)]
+            ratio = max(ratio, *(abs(xi[k + 1] / xi[k - 1] - coefficient_ratio(n, k)) for k in range(2, n, 2)))
         degrees = range(25, math.isqrt(self.exponents // 2) + 1, 2)
         exponent = slope([float(k) for k in degrees], [level_weight(self.exponents, k) for k in degrees])
-        closed, *_, ratio = (check.value for check in first.checks)
-        checks = [self.closed_form(closed), self.consecutive(ratio), self.printed(exponent), self.corrected(exponent)]
-        return Findings(checks, first.data, first.numbers)
+        checks = [self.closed_form(deviation), self.consecutive(ratio), self.printed(exponent),
+                  self.corrected(exponent)]
+        smallest = min(scaled_weights(self.weights, 2 / 3))
+        return Findings(checks, self.weights, {"smallest k^(2/3) C(n, k) xi_k^2, as printed": smallest})
 
     @functools.cached_property
     def weights(self) -> list[dict[str, Any]]:

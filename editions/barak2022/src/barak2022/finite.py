@@ -157,17 +157,6 @@ def delay(curves: Curves) -> Floats:
         return times(curves.first(GENERALISES)) / times(curves.first_train(1.0))
 
 
-def delayed(delays: Mapping[int, Floats], reached: Mapping[int, float]) -> int | None:
-    """The smallest m at which most runs generalise, and late; that with the longest delay if none is late enough.
-
-    >>> delayed({1: np.array([np.inf]), 2: np.array([7.0]), 3: np.array([9.0])}, {1: 0.0, 2: 1.0, 3: 1.0})
-    2
-    """
-    candidates = [m for m in delays if reached[m] >= MOST]
-    late = [m for m in candidates if median(delays[m]) >= 5]
-    return min(late) if late else max(candidates, key=lambda m: median(delays[m]), default=None)
-
-
 def final(accuracy: Any) -> Floats:
     """The last accuracy of each run."""
     return np.asarray(accuracy)[:, -1]

@@ -188,11 +188,6 @@ class RobustSpace(Trial):
     failing = at_most("share of combinations that no rate solves in 20 % of the runs, {reading}, {loss} loss",
                       NONE_SEEN, part="{reading}, {loss} loss", claimed=0.0)
 
-    @property
-    def space(self) -> list[Combination]:
-        factors = (self.names, self.n, self.degrees, self.batches, INITS, LOSSES)
-        return [Combination(*values) for values in itertools.product(*factors)]
-
     def work(self, lab: Lab) -> Chains:
         ladder = Ladder(self.max_steps)
         points = (point for each in self.strata.values() for point in each)
