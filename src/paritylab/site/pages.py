@@ -69,7 +69,7 @@ def played(site: Site) -> None:
         site.data(name, value)
     needed = ("name", "title", "runs", "speed", "variants")
     site.data("play", [{name: each[name] for name in needed} for each in experiments])
-    site.page("play.html", "play", "Play", experiments=experiments)
+    site.page("play.html", "play", "Play", experiments=experiments, first=play.first().to_json())
 
 
 def percentile(value: float | None, ends: Sequence[float | None]) -> str:

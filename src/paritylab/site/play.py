@@ -134,15 +134,17 @@ def _thinned(curve: dict[str, list[float]]) -> dict[str, Any]:
             for name, values in shown.items()}
 
 
-def scripts() -> dict[str, Any]:
-    """What the workers are made of, by the name of the script that brings it, how their records are labelled, and what
-    they train first where no paper brings an experiment.
-    """
+def first() -> Setup:
+    """What the page trains first where no paper brings an experiment."""
     from paritylab import SGD, Learner, Parity, Protocol, Setup
+
+    return Setup(Parity(30, 3), Learner(optimiser=SGD(1.0)), Protocol(5000, 10, 128))
+
+
+def scripts() -> dict[str, Any]:
+    """What the workers are made of, by the name of the script that brings it, and how their records are labelled."""
     from paritylab.engines import label
 
     parts = [(engine.FOLDER / f"{name}.js").read_text(encoding="utf-8") for name in ("message", "engine", "worker")]
     modules = {f"engine-{isa}": base64.b64encode(engine.module(isa)).decode() for isa in engine.ISAS}
-    first = Setup(Parity(30, 3), Learner(optimiser=SGD(1.0)), Protocol(5000, 10, 128))
-    told = {"worker": "\n".join(parts), "label": label("lanes"), "first": json.loads(first.to_json())}
-    return {"engine": told, **modules}
+    return {"engine": {"worker": "\n".join(parts), "label": label("lanes")}, **modules}

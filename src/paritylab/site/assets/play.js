@@ -255,7 +255,7 @@
   const asked = named ? false : read();
   const first = named ?? experiments[0]; // no paper may bring one
   if (asked) open(!still); else if (asked === false && first) play(first.name, 0, !still); else if (asked === false) {
-    state = { setup: window.paritylab.engine.first, count: 256, seed: 0 };
+    state = { setup: JSON.parse(form.dataset.first), count: 256, seed: 0 };
     open(!still);
   }
 })();
