@@ -3,5 +3,9 @@
 import os
 from pathlib import Path
 
+import pytest
+
 if "PARITYLAB_ALONE" in os.environ:
     os.environ["PARITYLAB_PAPERS"] = str(Path(__file__).parent / "examples" / "me2025" / "src")
+
+pytest.register_assert_rewrite("browsing", "every_claim", "pages_of_sites", "sent_to_crews", "short_of_memory")

@@ -4,7 +4,6 @@ Which fonts a machine has must not matter. The tests run with DejaVu alone; what
 """
 
 import contextlib
-import fcntl
 import functools
 import http.server
 import os
@@ -27,6 +26,8 @@ FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "-
 
 def chromium():
     """The browser, installed if it is missing and this may install it; None where it cannot be had."""
+    import fcntl
+
     with open(Path(tempfile.gettempdir()) / "paritylab-chromium.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # one test process installs, the others wait
         if shutil.which("chromium") is None and shutil.which("apt-get") and os.geteuid() == 0:
