@@ -17,6 +17,7 @@ from pathlib import Path
 import matplotlib
 import pytest
 
+from paritylab.cli import reference
 from paritylab.site import build
 
 AXE = (Path(__file__).parent / "vendor" / "axe" / "axe.min.js").read_text(encoding="utf-8")
@@ -79,7 +80,7 @@ def browser(launch, tmp_path_factory):
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    for name, data in build.build(folder / "nothing").items():
+    for name, data in build.build(folder / "nothing", written=reference.pages()).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
     return folder

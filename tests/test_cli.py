@@ -5,10 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-import shutil
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 
 import pytest
@@ -272,17 +270,3 @@ def test_a_closed_pipe_is_not_an_error(measured):
     command = f"{sys.executable} -m paritylab results --records --out {measured[0]} | head -n 0"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.parametrize("text", ['{"n": 30}', "[]", "not json", "\x00"])
-def test_a_foreign_setup_in_the_store_is_noted_and_the_rest_is_listed(text, capsys, tmp_path, measured):
-    shutil.copytree(measured[0] / "store", tmp_path / "store")
-    (tmp_path / "store" / "0000").mkdir()
-    (tmp_path / "store" / "0000" / "setup.json").write_text(text)
-    with warnings.catch_warnings():
-        warnings.simplefilter("default")
-        status, out, errors = run(capsys, "results", "--json", "--out", str(tmp_path))
-    assert status == 0
-    assert len(json.loads(out)["results"]) == 3
-    assert errors.startswith("paritylab: note: ")
-    assert errors.count("\n") == 1

@@ -88,7 +88,7 @@ def test_links_lead_to_pages_of_papers_that_are_here_and_are_text_elsewhere():
 
 def test_the_how_to_pages_are_there():
     assert set(HOW_TO) == {"add-a-claim", "add-a-paper", "add-a-network", "add-a-learner", "add-an-engine",
-                           "amend-a-claim", "optimisers", "run-on-slurm", "read-the-store", "multitask",
+                           "change-a-claim", "optimisers", "run-on-slurm", "read-the-store", "multitask",
                            "check-a-result", "curriculum", "staircase", "grokking", "pose-your-own-question",
                            "keep-networks", "look-inside", "figures", "from-pytorch", "find-a-parity"}
 

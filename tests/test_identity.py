@@ -17,8 +17,7 @@ import pytest
 import ways
 
 import paritylab as pl
-from paritylab.setups import identity, ids
-from paritylab.storage.store import StoreWarning
+from paritylab.setups import identity
 
 FIRST, SECOND = 0.5, 1.5
 
@@ -132,18 +131,3 @@ def test_a_setup_that_was_traced_trains_what_was_traced() -> None:
     setup = ways.KINDS["loss"](make(FIRST)).now()
     make(SECOND)
     assert measured(setup) == measured(ways.KINDS["loss"](ways.WAYS["captured"](FIRST)))
-
-
-def test_records_under_ids_of_an_earlier_version_are_left_alone_and_the_store_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = ways.KINDS["loss"](lambda: 0.5).to_json()
-    records = pl.Records([0], [0], [2], [2], [1.0], [0.0])
-    with monkeypatch.context() as before:
-        before.setattr(ids, "TRACED", "")
-        pl.Store(tmp_path).append(ids.id_of(text), text, "jax", 0, records)
-    store = pl.Store(tmp_path)
-    with pytest.warns(StoreWarning, match="has 1 Setups with functions of your own under ids of an earlier"):
-        assert store.frame().collect().is_empty()
-    store.append(ids.id_of(text), text, "jax", 0, records)
-    assert store.frame().collect()["setup_id"].to_list() == [ids.id_of(text)]

@@ -77,10 +77,10 @@ def test_nothing_of_the_laboratory_names_an_edition():
 def test_an_edition_has_the_shape_of_the_template(edition):
     """A distribution with a README, tests, an entry point for each paper, and every paper's files below ``src``."""
     template = TOP / "examples" / "me2025"
-    assert {path.name for path in template.iterdir()} - {"docs"} <= {path.name for path in edition.iterdir()}
+    assert {path.name for path in template.iterdir()} <= {path.name for path in edition.iterdir()}
     project = tomllib.loads(words(edition / "pyproject.toml"))
     assert project["project"]["name"] == f"paritylab-{edition.name}"
-    assert "paritylab" in project["project"]["dependencies"]
+    assert "paritylab>=0.2" in project["project"]["dependencies"]
     assert list((edition / "tests").glob("test_*.py"))
     for paper, package in entry_points(edition).items():
         folder = edition / "src" / Path(*package.split("."))

@@ -134,15 +134,6 @@ def test_a_damaged_file_here_is_noted_and_replaced(name: str, tmp_path: Path) ->
     assert np.isnan(load_arrays(target)["loss"][1])
 
 
-def test_what_an_earlier_version_kept_is_merged_and_has_a_digest_from_then_on(tmp_path: Path) -> None:
-    file = elsewhere(tmp_path / "there", "curves-1")
-    with open(file, "wb") as plain:
-        np.savez_compressed(plain, loss=np.array([1.0]))
-    assert merge(tmp_path / "here", [tmp_path / "there"]).curves == 1
-    (copy,) = (tmp_path / "here").rglob("*.npz")
-    assert b"paritylab blake2b" in copy.read_bytes()
-
-
 @pytest.mark.parametrize("name", ["nowhere", "empty", "here", "here/store"])
 def test_folders_without_records_or_the_target_itself_are_refused(name: str, tmp_path: Path) -> None:
     store(tmp_path / "here", range(2))

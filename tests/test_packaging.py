@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+import paritylab
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
@@ -77,7 +79,7 @@ def test_what_is_to_be_cited_is_this_version():
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed: pip install pyyaml")
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     project = PROJECT["project"]
-    assert (citation["version"], citation["license"]) == (project["version"], project["license"])
+    assert (citation["version"], citation["license"]) == (paritylab.__version__, project["license"])
     assert citation["keywords"] == project["keywords"]
     assert len(citation["references"]) == 4
 

@@ -213,8 +213,8 @@ def test_evidence_of_another_version_is_noted_and_not_used(tmp_path, capsys):
     folder = broken(tmp_path, "evidence/me2025.width.json", '"format": 1', '"format": 99')
     status, out, error = run(capsys, "claims", "--json", "--paper", "me2025", "--papers", str(folder))
     assert status == 0
-    verdicts = {row["id"]: row["verdict"] for row in json.loads(out)["claims"]}
-    assert verdicts == {"me2025.width": None, "me2025.guessing": "reproduced"}
+    found = {row["id"]: row["result"] for row in json.loads(out)["claims"]}
+    assert found == {"me2025.width": "open", "me2025.guessing": "holds"}
     assert "me2025.width.json is not evidence of format 1" in error
 
 

@@ -13,6 +13,7 @@ from lengths import long_but
 
 import paritylab as pl
 from paritylab.errors import InvalidInput
+from paritylab.storage.kept import save_arrays
 
 PROTOCOL = pl.Protocol(eval_size=200)
 
@@ -163,7 +164,7 @@ def test_mistakes_are_said_in_a_line(start, mine, options, message):
 
 def test_files_that_are_none_are_refused(tmp_path):
     (tmp_path / "text.npz").write_text("no archive")
-    np.savez(tmp_path / "other.npz", a=np.ones(3))
+    save_arrays(tmp_path / "other.npz", {"a": np.ones(3)})
     for name, message in (("none", "no checkpoint at"), ("text", "damaged"), ("other", "is no checkpoint: 'about'")):
         with pytest.raises(InvalidInput, match=message):
             pl.Checkpoint.load(tmp_path / f"{name}.npz")

@@ -136,7 +136,7 @@ def test_any_text_is_a_condition_or_refused(text):
 # --- names of parameters ---------------------------------------------------------------------------------------------
 
 
-def test_every_field_of_every_part_has_an_owner_and_late_ones_their_value_of_before():
+def test_every_field_of_every_part_has_an_owner():
     import dataclasses
 
     parts = {"problem": ("parity", "polynomial", "leaky-parity", "problem", "data"), "learner": ("learner",),
@@ -146,10 +146,6 @@ def test_every_field_of_every_part_has_an_owner_and_late_ones_their_value_of_bef
     for part, kinds in parts.items():
         fields = {field.name for kind in kinds for field in dataclasses.fields(CLASSES[kind])}
         assert {name for name in fields if parameters.OWNER.get(name) != part} <= {"noise", "inputs"}
-        for kind in kinds:
-            every = dataclasses.fields(CLASSES[kind])
-            late = {field.name: field.default for field in every if field.metadata.get("late")}
-            assert parameters.LATE.get(kind, {}) == late or kind == "protocol", kind
 
 
 def test_a_users_part_may_use_any_name():

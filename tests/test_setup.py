@@ -128,11 +128,13 @@ def test_the_id_of_the_first_example_never_changes():
 
 
 GOLDEN_JSON = (
-    '{"conventions":1,"learner":{"batch":32,"init":"torch","loss":"hinge","network":{"activation":"relu",'
-    '"output_bias":true,"type":"mlp","width":10},"optimiser":{"decay_form":"coupled","lr":0.1,"noise":0,"rates":null,'
-    '"schedule":"constant","type":"sgd","weight_decay":0},"type":"learner"},"problem":{"inputs":null,"k":3,"n":30,'
-    '"noise":0,"replacement":false,"sample":null,"support":[0,1,2],"type":"parity"},"protocol":{"consecutive":1,'
-    '"eval_every":10,"eval_size":8192,"fresh":false,"max_steps":100000,"threshold":1,"type":"protocol"},"type":"setup"}'
+    '{"conventions":1,"learner":{"batch":32,"init":"torch","loss":"hinge","network":{"activation":"relu","bias":tru'
+    'e,"inputs":"signs","output_bias":true,"outputs":1,"type":"mlp","width":10},"optimiser":{"clip":null,"decay_for'
+    'm":"coupled","lr":0.1,"momentum":0,"nesterov":false,"noise":0,"rates":null,"schedule":"constant","skip_satisfi'
+    'ed":false,"type":"sgd","weight_decay":0},"type":"learner"},"problem":{"inputs":null,"k":3,"n":30,"noise":0,"re'
+    'placement":false,"sample":null,"short_last":false,"support":[0,1,2],"type":"parity"},"protocol":{"consecutive"'
+    ':1,"eval_every":10,"eval_size":8192,"fresh":false,"max_steps":100000,"threshold":1,"type":"protocol","until_lo'
+    'ss":null,"within":null},"type":"setup"}'
 )
 
 MINE = '''

@@ -114,7 +114,7 @@ def test_every_file_says_what_it_holds(tmp_path):
     _, (path,) = filled(tmp_path, 30)
     assert path.name.startswith("abc-jax-0-30-")
     stamp = pl.read_parquet_metadata(path)
-    assert stamp["paritylab.format"] == "2"
+    assert stamp["paritylab.format"] == "1"
     assert (stamp["paritylab.setup_id"], stamp["paritylab.engine"], stamp["paritylab.seed"]) == (
         "abc",
         "jax",

@@ -16,7 +16,7 @@ from paritylab.claims import Findings, Lab, Trial, at_least, at_most, between, c
 from paritylab.claims.reproduction import plan, tried
 from paritylab.claims.requests import Planned
 from paritylab.claims.texts import request_lines, rule_lines, size_lines
-from paritylab.claims.verdicts import Check, finite, verdict
+from paritylab.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, Check, finite, results
 from paritylab.cli import main
 from paritylab.errors import InvalidInput
 from paritylab.running import offload
@@ -111,23 +111,22 @@ def test_a_claim_needs_work_judgement_and_a_rule():
 # --- rules and verdicts -----------------------------------------------------------------------------------------------
 
 
-def test_a_verdict_is_reproduced_only_if_every_check_passes_as_stated():
+def test_a_claim_holds_only_if_every_check_does():
     passes = at_least("a", 1.0)(2.0)
-    assert verdict([passes]) == "reproduced"
-    assert verdict([passes, at_most("b", 1.0)(2.0)]) == "not reproduced"
-    assert verdict([]) == "inconclusive"
+    assert results([passes]) == {"": HOLDS}
+    assert results([passes, at_most("b", 1.0)(2.0)]) == {"": CONTRADICTED}
+    assert results([]) == {}
 
 
-def test_what_cannot_be_decided_is_inconclusive():
-    assert verdict([at_least("a", 1.0)(math.nan)]) == "inconclusive"
-    assert verdict([holds("a")(None)]) == "inconclusive"
+def test_what_cannot_be_decided_is_undecided():
+    assert results([at_least("a", 1.0)(math.nan)]) == {"": UNDECIDED}
+    assert results([holds("a")(None)]) == {"": UNDECIDED}
     within = between("a", 1.0, 2.0)
     doubtful = within(0.9, (0.5, 1.5))
     assert doubtful.passed is False
-    assert not doubtful.certain
-    assert verdict([doubtful]) == "inconclusive"
-    assert verdict([within(0.5, (0.4, 0.6))]) == "not reproduced"
-    assert verdict([doubtful, at_least("b", 1.0)(0.0)]) == "not reproduced"
+    assert results([doubtful]) == {"": UNDECIDED}
+    assert results([within(0.5, (0.4, 0.6))]) == {"": CONTRADICTED}
+    assert results([doubtful, at_least("b", 1.0)(0.0)]) == {"": CONTRADICTED}
 
 
 def test_an_interval_that_reaches_the_bound_never_helps_a_check_to_pass():

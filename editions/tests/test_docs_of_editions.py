@@ -10,7 +10,7 @@ from urllib.parse import urldefrag
 import pytest
 
 from paritylab.claims.library import papers
-from paritylab.cli import build_parser
+from paritylab.cli import build_parser, reference
 from paritylab.site import build
 
 EDITIONS = Path(__file__).parents[1]
@@ -65,7 +65,7 @@ def test_every_link_and_every_test_that_is_named_is_there():
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    return build.build(tmp_path_factory.mktemp("nothing"))
+    return build.build(tmp_path_factory.mktemp("nothing"), written=reference.pages())
 
 
 def test_every_link_between_pages_of_the_site_is_a_link(site):

@@ -16,8 +16,7 @@ from random import Random
 import numpy as np
 import polars
 from faults.bench import LABEL, RUNS, SETUP, Bench, Outcome, compared, differing, records
-from faults.processes import STRIKE, moment
-from old_stores import write_old
+from faults.processes import moment
 
 from paritylab.storage.store import Store
 
@@ -215,29 +214,6 @@ def damaged_setup(moments: Random, folder: Path, bench: Bench) -> Outcome:
     if not store.texts():  # it had the same name
         store.append(SETUP.id, SETUP.to_json(), LABEL, 0, bench.undisturbed.take(np.array([0])))
     outcome.expect(store.texts() == {SETUP.id: SETUP.to_json()}, "the Setup was not written anew")
-    outcome += compared(folder, bench.undisturbed)
-    return outcome
-
-
-def old_store(moments: Random, folder: Path, bench: Bench) -> Outcome:
-    """A store as 0.1.0 wrote it, whose bringing over is killed at random moments: nothing of it is lost."""
-    outcome = Outcome()
-    edges = sorted(moments.sample(range(1, RUNS), 4))
-    for runs in np.split(np.arange(RUNS), edges)[:-1]:
-        write_old(folder / "store", SETUP, LABEL, 0, bench.undisturbed.take(runs))
-    for _ in range(3):
-        call = moments.choice(["fsync", "replace", "unlink", "rmdir"])
-        strike = STRIKE.format(call=call, count=moments.randint(1, 6), before=moments.random() < 0.5,
-                               number=int(signal.SIGKILL), kill="kill")
-        child = bench.start(folder, first=strike)
-        status = child.wait()
-        outcome.faults += status == -signal.SIGKILL
-        outcome.expect(status in (0, -signal.SIGKILL) and not child.err, f"status {status}: {child.err}")
-        outcome.lost += len(np.setdiff1d(np.arange(edges[-1]), records(folder).run))
-        outcome.different += differing(records(folder), bench.undisturbed)
-    bench.complete(folder, outcome=outcome)
-    Store(folder / "store").compact()
-    outcome.expect(not (folder / "store" / SETUP.id).exists(), "the old folder is still there")
     outcome += compared(folder, bench.undisturbed)
     return outcome
 

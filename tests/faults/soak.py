@@ -53,7 +53,6 @@ SCENARIOS: dict[str, Callable[..., Outcome]] = {
     "a block is cut or has flipped bits": disk.damaged_block,
     "a block of a newer format": disk.newer_block,
     "the file of Setups is damaged or gone": disk.damaged_setup,
-    "a store of 0.1.0 is brought over, and that is killed": disk.old_store,
     "two commands write one store": disk.shared_store,
     "clocks jump by years": disk.jumping_clock,
     "weights are NaN or infinite": values.weights_of_nan,

@@ -15,7 +15,7 @@ from paritylab.storage.files import remove_stale, write_atomically
 
 CASES = [
     (disk.full_disk, 1), (disk.no_room_for_a_file, 0), (disk.read_only_disk, 0), (disk.failing_disk, 0),
-    (disk.damaged_block, 0), (disk.newer_block, 0), (disk.damaged_setup, 0), (disk.old_store, 0),
+    (disk.damaged_block, 0), (disk.newer_block, 0), (disk.damaged_setup, 0),
     (disk.shared_store, 0), (disk.jumping_clock, 0),
 ]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paritylab.claims.library import Paper, papers
-from paritylab.claims.standing import IN_PARTS, told
+from paritylab.claims.standing import IN_PARTS
 from paritylab.claims.verdicts import CONTRADICTED, UNDECIDED
 from paritylab.site import content, play, watch
 from paritylab.site.content import Card
@@ -29,7 +29,7 @@ def home(site: Site, cards: list[Card]) -> None:
     lists = {title: [card for card in published if card.word == word]
              for title, word in (("Contradicted", CONTRADICTED), ("In parts", IN_PARTS), ("Undecided", UNDECIDED))}
     site.page("index.html", "home", "What holds", panels=panels, counts=content.counts(published),
-              total=len(published), both=told([card.standing for card in published]), lists=lists,
+              total=len(published), lists=lists,
               command=content.first_command(published))
 
 
