@@ -26,7 +26,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
         for name, value in attrs:
-            if name in ("href", "src"):
+            if name in ("href", "src") and not (tag == "a" and value.startswith("https://")):  # a reader may leave
                 self.links.append(value)
             if name == "id":
                 assert value not in self.ids, f"id {value} twice"

@@ -19,7 +19,7 @@ def test_every_file_of_the_codecheck_is_made_by_the_command_beside_it():
     for item in yaml.safe_load(text)["manifest"]:
         path = ROOT / item["file"]
         assert path.is_file()
-        claim = registry()[path.stem.removesuffix(".amended")]
+        claim = registry()[path.stem]
         stands = standing(Path("nowhere"), claim)
-        assert path.stem == stands.claim.key
-        assert path.suffix == ".svg" or command(claim, stands.found, stands.untried) in item["comment"]
+        assert path.stem == stands.claim.id
+        assert path.suffix == ".svg" or command(claim, stands.found) in item["comment"]

@@ -66,15 +66,16 @@ def test_a_notebook_runs_from_a_clean_kernel(name, tool):
 
 
 def test_the_site_shows_them_as_pages():
-    found = {page.name: page for page in pages.pages({"barak2022.fig4-left": "barak2022.html#fig4-left"})}
-    assert list(found) == [f"notebooks/{name}" for name in NAMES]
-    first = found["notebooks/01-first-measurement"]
+    made = pages.pages({"barak2022.fig4-left": "barak2022.html#fig4-left"}, pages.names())
+    found = {page.name: page for page in made}
+    assert list(found) == [f"docs/notebooks/{name}" for name in NAMES]
+    first = found["docs/notebooks/01-first-measurement"]
     assert first.title == "A first measurement"
     assert '<a href="../../barak2022.html#fig4-left">' in first.body
     assert '<a href="02-phase-transition.html">' in first.body
-    assert "notebooks/01-first-measurement.ipynb" in first.files
+    assert "docs/notebooks/01-first-measurement.ipynb" in first.files
     for page in found.values():
         pictures = re.findall(r'<img src="([^"]+)"', page.body)
         assert pictures
-        assert {f"notebooks/{picture}" for picture in pictures} <= set(page.files)
+        assert {f"docs/notebooks/{picture}" for picture in pictures} <= set(page.files)
         assert "<script" not in page.body

@@ -6,7 +6,7 @@ from lengths import long_but
 
 PAGES = ("index.html", "barak2022.html", "abbe2024.html", "glasgow2023.html", "daniely2020.html", "beyond.html",
          "figure7.html", "alignment.html", "optimisers.html", "play.html", "watch.html",
-         "source/barak2022/amended_table.html")
+         "source/barak2022/table.html")
 IN_BOTH = ("index.html", "barak2022.html", "figure7.html", "alignment.html", "play.html", "watch.html")
 
 

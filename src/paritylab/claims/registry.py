@@ -22,7 +22,7 @@ def find(patterns: Sequence[str]) -> list[Claim]:
     """The claims with these ids, or whose ids match these globs, each once.
 
     >>> [claim.id for claim in find(["me2025.*"])]
-    ['me2025.guessing', 'me2025.width']
+    ['me2025.width', 'me2025.guessing']
     """
     known = registry()
     found: dict[str, Claim] = {}
