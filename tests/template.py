@@ -75,10 +75,10 @@ def setups(widths):
 '''
 RECORDINGS = RUNS.format(page="Watch it learn", module="watch", kind="Recording", n="8, 2") + '''RECORDINGS = (
     Recording("narrow", "A narrow network", "Its weights move.",
-              "paritylab curves --n 8 --k 2 --lr 1 --width 10 --steps 200", lambda: setups([10]), (0, 50, 100, 200)),
+              "paritylab curves --n 8 --k 2 --lr 1 --width 10 --steps 200", lambda: setups([10]), range(0, 201, 10)),
     Recording("both", "Two networks", "One is wide.",
               "paritylab curves --n 8 --k 2 --lr 1 --width 10 --steps 200", lambda: setups([10, 30]),
-              (0, 50, 100, 200)),
+              range(0, 201, 10)),
 )
 '''
 EXPERIMENTS = RUNS.format(page="Play", module="play", kind="Experiment", n="30, 3") + '''EXPERIMENTS = (

@@ -64,7 +64,7 @@ def test_the_server_listens_on_loopback_and_shows_the_site(server):
     assert headers["Content-Type"] == "text/html; charset=utf-8"
     for name, kind in {"/docs/": "text/html", "/docs/index.html?x=1": "text/html", "/assets/site.css": "text/css",
                        "/assets/site.js": "text/javascript", "/evidence/me2025.width.json": "application/json",
-                       "/evidence/me2025.width.svg": "image/svg+xml", "/data/atlas.csv": "text/csv",
+                       "/evidence/me2025.width.svg": "image/svg+xml", "/evidence/me2025.width.csv": "text/csv",
                        "/docs/explanation/theory/alignment.html": "text/html"}.items():
         status, headers, body = ask(server, name)
         assert (status, headers.get_content_type()) == (200, kind), name
