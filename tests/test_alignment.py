@@ -322,13 +322,13 @@ def test_degenerate_cases():
 
 
 def test_the_command(capsys):
-    assert main(["alignment", "--init", "perturbed-rademacher:0.1", "--d", "201", "--json"]) == 0
+    assert main(["theory", "alignment", "--init", "perturbed-rademacher:0.1", "--d", "201", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["value"] == pytest.approx(1.0158921312e-5, rel=1e-9)
     assert found["method"] == "integral"
-    assert main(["alignment", "--d", "7", "--unit", "network", "--width", "2", "--scale", "0.5,0.25"]) == 0
+    assert main(["theory", "alignment", "--d", "7", "--unit", "network", "--width", "2", "--scale", "0.5,0.25"]) == 0
     shown = capsys.readouterr().out
     assert "weights in S" in shown
     assert "method: lattice" in shown
-    assert main(["alignment", "--d", "7", "--degree", "9"]) == 2
+    assert main(["theory", "alignment", "--d", "7", "--degree", "9"]) == 2
     assert "from 1 to d = 7" in capsys.readouterr().err

@@ -162,12 +162,12 @@ def test_what_cannot_be_is_refused_in_one_line(arguments, says):
 
 
 def test_the_command(capsys):
-    status, out, _ = run(capsys, "alignment", "--d", "7", "--term", "2:0", "--term", "1:0,1,2", "--json")
+    status, out, _ = run(capsys, "theory", "alignment", "--d", "7", "--term", "2:0", "--term", "1:0,1,2", "--json")
     assert status == 0
     assert json.loads(out)["exact"] == "101/1024"
-    status, out, _ = run(capsys, "alignment", "--d", "7", "--term", "2:0")
+    status, out, _ = run(capsys, "theory", "alignment", "--d", "7", "--term", "2:0")
     assert "a sum of parities of 7 inputs" in out
     for arguments in (("--term", "2:9"), ("--term", "x"), ("--degree", "2", "--term", "1:0")):
-        status, _, err = run(capsys, "alignment", "--d", "7", *arguments)
+        status, _, err = run(capsys, "theory", "alignment", "--d", "7", *arguments)
         assert status == 2
         assert len(err.strip().splitlines()) == 1

@@ -1,4 +1,4 @@
-"""``paritylab export``: an archive that can be checked without paritylab."""
+"""``paritylab paper export``: an archive that can be checked without paritylab."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OLD, FAST = "me2025.guessing", "me2025.width"
 def test_the_same_evidence_makes_the_same_bytes_and_its_checksums_are_right(tmp_path, capsys, suffix):
     paths = [tmp_path / f"{name}.{suffix}" for name in "ab"]
     for path in paths:
-        status, out, _ = run(capsys, "export", OLD, "--to", str(path), "--out", str(tmp_path), "--json")
+        status, out, _ = run(capsys, "paper", "export", OLD, "--to", str(path), "--out", str(tmp_path), "--json")
         assert (status, json.loads(out)["file"]) == (0, str(path))
     assert paths[0].read_bytes() == paths[1].read_bytes()
     if suffix == "zip":
@@ -42,7 +42,7 @@ def test_the_same_evidence_makes_the_same_bytes_and_its_checksums_are_right(tmp_
 def test_an_archive_has_what_a_reviewer_needs(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(evidence, "shipped_directory", lambda claim: tmp_path / "shipped")
     reproduce(registry()[FAST], Lab("quick", tmp_path))
-    assert run(capsys, "export", FAST, "--out", str(tmp_path))[0] == 0
+    assert run(capsys, "paper", "export", FAST, "--out", str(tmp_path))[0] == 0
     with zipfile.ZipFile(tmp_path / "export" / f"{FAST}.zip") as archive:
         files = {name.removeprefix(f"{FAST}/"): archive.read(name) for name in archive.namelist()}
     assert {"README.md", "SHA256SUMS", "checks.csv", "claim.md", "command.txt", "data.csv", "environment.txt",
@@ -66,13 +66,13 @@ def test_an_archive_has_what_a_reviewer_needs(tmp_path, monkeypatch, capsys):
 ])
 def test_what_cannot_be_exported_is_one_line(words, what, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    status, _, error = run(capsys, "export", *words)
+    status, _, error = run(capsys, "paper", "export", *words)
     assert (status, error.count("\n")) == (2, 1)
     assert what in error
 
 
 def test_sha256sum_agrees(tmp_path, capsys):
-    run(capsys, "export", OLD, "--to", str(tmp_path / "a.zip"))
+    run(capsys, "paper", "export", OLD, "--to", str(tmp_path / "a.zip"))
     zipfile.ZipFile(tmp_path / "a.zip").extractall(tmp_path)
     try:
         done = subprocess.run(["sha256sum", "-c", "SHA256SUMS"], cwd=tmp_path / OLD, capture_output=True, text=True)

@@ -212,13 +212,13 @@ def test_comparisons_are_kept_and_told_apart_by_their_terms(tmp_path):
 
 def test_the_command_takes_terms(capsys, tmp_path):
     terms = ["--term", "1:0,1", "--term=-0.5:2"]
-    status, out, err = run(capsys, "compare", "--n", "10", *terms, "--learners", "low-degree,goldreich-levin", "--runs",
-                           "2", "--out", str(tmp_path))
+    status, out, err = run(capsys, "theory", "learners", "--n", "10", *terms, "--learners",
+                           "low-degree,goldreich-levin", "--runs", "2", "--out", str(tmp_path))
     assert (status, err) == (0, "")
     assert out.startswith("sum of 2 parities of 10 bits, 2 runs")
     for options, message in ((["--learners", "exhaustive"], "finds a Parity or a LeakyParity, not a Polynomial"),
                              (["--k", "2"], "--term has its own supports")):
-        status, out, err = run(capsys, "compare", *terms, *options, "--out", str(tmp_path))
+        status, out, err = run(capsys, "theory", "learners", *terms, *options, "--out", str(tmp_path))
         assert (status, out, err.count("\n")) == (2, "", 1)
         assert message in err
 
@@ -244,9 +244,9 @@ def test_what_a_learner_cannot_find_is_said(problem, words):
 
 
 def test_the_list_and_the_page_say_what_each_can_find(capsys):
-    out = run(capsys, "compare", "--list")[1]
+    out = run(capsys, "theory", "learners", "--list")[1]
     assert re.search(r"^exhaustive .*; finds a Parity or a LeakyParity$", out, flags=re.MULTILINE)
-    targets = json.loads(run(capsys, "compare", "--list", "--json")[1])["targets"]
+    targets = json.loads(run(capsys, "theory", "learners", "--list", "--json")[1])["targets"]
     assert targets["low-degree"] == ["parity", "leaky-parity", "polynomial"]
     text = page.markdown()
     for name, method in METHODS.items():

@@ -90,11 +90,11 @@ def test_a_table_of_a_wrong_size_is_refused():
 
 def test_a_shell_shows_the_spectrum(capsys):
     assert ", ".join([*(kind.words for kind in NAMED.values()), "table:FILE"]) == FUNCTIONS
-    assert main(["fourier", "--target", "leap:2,1", "--json"]) == 0
+    assert main(["theory", "fourier", "--target", "leap:2,1", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["bits"], found["degree"], found["leap"], found["information_exponent"]) == (3, 3, 2, 2)
     assert found["terms"] == [{"support": [0, 1], "coefficient": 1.0}, {"support": [0, 1, 2], "coefficient": 1.0}]
-    assert main(["fourier", "--target", "majority:5"]) == 0
+    assert main(["theory", "fourier", "--target", "majority:5"]) == 0
     assert "leap 1" in capsys.readouterr().out
-    assert main(["fourier", "--target", "majority:5", "--n", "7"]) == 2
+    assert main(["theory", "fourier", "--target", "majority:5", "--n", "7"]) == 2
     assert "leave out --n" in capsys.readouterr().err

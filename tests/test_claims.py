@@ -95,7 +95,7 @@ def test_all_claims_are_listed_on_one_page(capsys):
     ["claims", "--paper", "smith1999"], ["claims", "show", "nothing"],
     ["reproduce"], ["reproduce", "nothing"], ["reproduce", FAST, "--quick", "--full"],
     ["reproduce", FAST, "--engine", "abacus"],
-    ["reproduce", FAST, "--seed", "-1"], ["reproduce", FAST, "--threads", "0"], ["merge", "nowhere"],
+    ["reproduce", FAST, "--seed", "-1"], ["reproduce", FAST, "--threads", "0"], ["store", "merge", "nowhere"],
 ])
 def test_mistakes_are_one_line_and_exit_2(arguments, tmp_path, capsys):
     assert main([*arguments, "--out", str(tmp_path)]) == 2

@@ -227,8 +227,8 @@ def test_a_file_of_stages_that_is_none_is_one_line(text, words, capsys, tmp_path
 def test_the_spectrum_of_a_table_in_a_file(capsys, tmp_path):
     path = tmp_path / "table.txt"
     path.write_text("1 -1 -1 1\n")
-    status, out, _ = run(capsys, "fourier", "--target", f"table:{path}", "--json")
+    status, out, _ = run(capsys, "theory", "fourier", "--target", f"table:{path}", "--json")
     assert status == 0
     assert json.loads(out)["terms"] == [{"support": [0, 1], "coefficient": 1.0}]
-    status, out, error = run(capsys, "fourier", "--target", f"table:{tmp_path / 'nothing'}")
+    status, out, error = run(capsys, "theory", "fourier", "--target", f"table:{tmp_path / 'nothing'}")
     assert (status, out, error.count("\n")) == (2, "", 1)

@@ -1,4 +1,4 @@
-"""``pl.compare`` and ``paritylab versus``: two learners on the same runs."""
+"""``pl.compare`` and ``paritylab compare``: two learners on the same runs."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ def test_what_cannot_be_compared_is_said_in_a_line(found):
         pl.compare(setup(), setup(loss=broken), runs=2)
 
 
-def test_versus_in_a_shell(tmp_path, capsys):
-    words = ["versus", "--n", "8", "--k", "2", "--lr", "0.03", "--max-steps", "400", "--eval-size", "128", "--runs",
+def test_compare_in_a_shell(tmp_path, capsys):
+    words = ["compare", "--n", "8", "--k", "2", "--lr", "0.03", "--max-steps", "400", "--eval-size", "128", "--runs",
              "40", "--against", "--lr 0.2", "--out", str(tmp_path)]
     assert main([*words, "--figure"]) == 0
     assert "the second is faster" in capsys.readouterr().out
-    assert list(tmp_path.glob("versus-*.png"))
+    assert list(tmp_path.glob("compare-*.png"))
     assert main([*words, "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["decided"]
@@ -99,9 +99,9 @@ def test_versus_in_a_shell(tmp_path, capsys):
     ("--lrr 3", "unknown option --lrr .did you mean --lr"),
     ("'", "No closing quotation"),
 ])
-def test_versus_says_what_is_wrong(against, line, capsys, tmp_path):
+def test_compare_says_what_is_wrong(against, line, capsys, tmp_path):
     more = [] if against is None else [f"--against={against}"]
-    assert main(["versus", "--n", "8", "--k", "2", "--out", str(tmp_path), *more]) == 2
+    assert main(["compare", "--n", "8", "--k", "2", "--out", str(tmp_path), *more]) == 2
     shown = capsys.readouterr().err
     assert shown.startswith("paritylab: error: ")
     assert shown.count("\n") == 1

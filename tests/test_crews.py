@@ -141,10 +141,10 @@ def test_a_learner_of_the_users_own_is_compared_by_workers(hands: module.Crew) -
 @pytest.mark.parametrize("command", [
     "measure --n 10 --k 2 --runs 20 --max-steps 200",
     "curves --n 10 --k 2 --steps 40 --every 20 --runs 3",
-    "compare --n 8 9 --k 2 --learners sgd,exhaustive --runs 2 --limit 5000",
-    "alignment --d 5 8 --init rademacher gaussian",
-    "guess --n 9",
-    pytest.param("fourier --n 9 --k 2 --draws 20", marks=pytest.mark.long),
+    "theory learners --n 8 9 --k 2 --learners sgd,exhaustive --runs 2 --limit 5000",
+    "theory alignment --d 5 8 --init rademacher gaussian",
+    "me2025 guess --n 9",
+    pytest.param("theory fourier --n 9 --k 2 --draws 20", marks=pytest.mark.long),
 ])
 def test_whatever_takes_long_goes_to_the_crew_and_comes_back_the_same(
     command: str, hands: module.Crew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,

@@ -143,7 +143,7 @@ def test_curves_of_another_machine_are_used_as_if_made_here(tmp_path: Path) -> N
     assert from_text(to_text(plan)) == plan
     assert len(offload.batches_of(plan)) == 1
     assert offload.work(from_text(to_text(plan)), there) == 0
-    assert main(["merge", str(there), "--out", str(here)]) == 0
+    assert main(["store", "merge", str(there), "--out", str(here)]) == 0
     lab = Lab("quick", here, progress=False)
     found = lab.curves_each([deep("rademacher"), deep("gaussian")], 20, 10, 2)
     assert (lab.recalled, lab.runs, lab.engines) == (2, 4, {known(choose(deep("gaussian")))})

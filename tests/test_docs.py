@@ -45,7 +45,7 @@ def test_the_page_of_the_api_has_every_public_name(site):
 
 def test_the_page_of_commands_has_every_command_and_option(site):
     page = unescape((site / "docs" / "reference" / "cli.html").read_text(encoding="utf-8"))
-    for name, parser in build_parser().commands.choices.items():
+    for name, parser in build_parser().parsers.items():
         assert f"<code>paritylab {name}</code>" in page, name
         for option in {option for action in parser._actions for option in action.option_strings[-1:]}:
             assert option in ("--help", "--out", "--json", "--papers") or option in page, f"{name} {option}"

@@ -317,7 +317,7 @@ def test_sampling_takes_any_derivative():
 
 def test_the_command_reports_gaps_and_majority(capsys, tmp_path):
     options = ["--n", "9", "--k", "2", "--draws", "200", "--json", "--out", str(tmp_path)]
-    status, out, err = run(capsys, "fourier", *options)
+    status, out, err = run(capsys, "theory", "fourier", *options)
     document = json.loads(out)
     assert status == 0
     assert err == ""
@@ -325,12 +325,13 @@ def test_the_command_reports_gaps_and_majority(capsys, tmp_path):
     low, high = document["positive"]["interval"]
     assert 0.5 < low < document["positive"]["value"] <= high
     assert len(np.loadtxt(document["gaps"], skiprows=1)) == 200
-    status, out, _ = run(capsys, "fourier", "--n", "21", "--init", "sign", "--draws", "5", "--out", str(tmp_path))
+    status, out, _ = run(capsys, "theory", "fourier", "--n", "21", "--init", "sign", "--draws", "5", "--out",
+                         str(tmp_path))
     assert status == 0
     assert "P(gap > 0) = 1 [0.4782, 1]" in out
 
 
 @pytest.mark.parametrize("wrong", ["--k 15", "--draws 0", "--unit tanh", "--init x", "--seed -1"])
 def test_the_command_refuses_in_one_line(capsys, tmp_path, wrong):
-    status, out, err = run(capsys, "fourier", *wrong.split(), "--out", str(tmp_path))
+    status, out, err = run(capsys, "theory", "fourier", *wrong.split(), "--out", str(tmp_path))
     assert (status, out, err.count("\n")) == (2, "", 1)

@@ -160,7 +160,7 @@ def test_work_and_merge_take_the_module_with_the_functions(mine, tmp_path, capsy
     done = run_apart("work", str(tasks), str(records), "--functions", "mine_of_the_test", "--processes", processes,
                      "--json", cwd=tmp_path)
     assert (done.returncode, json.loads(done.stdout)["left"]) == (0, 0), done.stderr
-    status, shown, _ = run(capsys, "merge", str(records), "--out", str(out))
+    status, shown, _ = run(capsys, "store", "merge", str(records), "--out", str(out))
     assert (status, shown.split()[:3]) == (0, ["3", "new", "records"])
     assert len(pl.Store(out / "store").records(setup.id, pl.Store(out / "store").series(setup.id)[0][0], 0)) == 3
     status, _, err = run(capsys, "work", str(tasks), str(records), "--functions", "no_such_module")

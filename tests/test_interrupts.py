@@ -58,7 +58,7 @@ from paritylab import cli
 def interrupt(name):
     exec("raise KeyboardInterrupt")  # as where a dataclass is made
 cli.importlib.import_module = interrupt
-sys.exit(cli.main(["status"]))
+sys.exit(cli.main(["store", "status"]))
 """
 
 

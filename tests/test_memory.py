@@ -32,12 +32,12 @@ COMMANDS = {
     "curves --n 30 --k 2 --steps 1e5 --every 1 --runs 10 --weights": "points times weights",
     "curves --n 5 --k 2 --sample 2e9 --steps 10": "examples of the sample",
     "curves --n 1e6 --k 2 --width 1e4 --steps 10": "weights",
-    "alignment --method monte-carlo --d 1e9": "inputs times d",
-    "alignment --method monte-carlo --d 51 --inputs 1e12": "inputs times d",
-    "alignment --method monte-carlo --d 51 --draws 1e12": "draws",
-    "alignment --method monte-carlo --d 51 --unit network --width 1e12": "inputs times width",
-    "compare --n 30 --learners gaussian-elimination,sgd --runs 1e9": "runs of each of 2 cells",
-    "compare --n 30 --learners sgd --width 1e9 --runs 1": "weights",
+    "theory alignment --method monte-carlo --d 1e9": "inputs times d",
+    "theory alignment --method monte-carlo --d 51 --inputs 1e12": "inputs times d",
+    "theory alignment --method monte-carlo --d 51 --draws 1e12": "draws",
+    "theory alignment --method monte-carlo --d 51 --unit network --width 1e12": "inputs times width",
+    "theory learners --n 30 --learners gaussian-elimination,sgd --runs 1e9": "runs of each of 2 cells",
+    "theory learners --n 30 --learners sgd --width 1e9 --runs 1": "weights",
 }
 
 

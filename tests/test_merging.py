@@ -62,7 +62,7 @@ def test_records_keep_where_they_come_from(tmp_path: Path) -> None:
 
 def test_records_that_contradict_are_reported_and_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     here, there = store(tmp_path / "here", range(10)), store(tmp_path / "there", range(8, 12), t_c=120)
-    assert main(["merge", str(there), "--out", str(here), "--json"]) == 2
+    assert main(["store", "merge", str(there), "--out", str(here), "--json"]) == 2
     out, err = capsys.readouterr()
     told = json.loads(out)
     assert (told["added"], told["known"]) == (2, 0)

@@ -199,7 +199,8 @@ def test_every_option_of_an_object_is_read():
 def test_the_command_takes_functions_of_an_importable_module(capsys, tmp_path, monkeypatch):
     (tmp_path / "learners_of_the_test.py").write_text("def mine(examples):\n    return range(examples.k)\n")
     monkeypatch.syspath_prepend(tmp_path)
-    compare = ["compare", "--n", "8", "--k", "2", "--runs", "2", "--out", str(tmp_path / "out"), "--learners"]
+    compare = ["theory", "learners", "--n", "8", "--k", "2", "--runs", "2", "--out", str(tmp_path / "out"),
+               "--learners"]
     status, out, err = run(capsys, *compare, "exhaustive,learners_of_the_test:mine")
     assert (status, err) == (0, "")
     assert any(line.startswith("mine ") for line in out.splitlines())

@@ -108,7 +108,7 @@ def test_records_from_the_page_are_read_and_merged_once(tmp_path, capsys):
     setup, kind, seed, records = downloads.read(path)
     assert (setup, kind, seed, records.run.tolist(), records.t_c.tolist()) == (W1, "lanes", 5, [1, 3], [-1, 10])
     for added, known in ((2, 0), (0, 2)):
-        main(["merge", str(path), "--out", str(tmp_path / "out"), "--json"])
+        main(["store", "merge", str(path), "--out", str(tmp_path / "out"), "--json"])
         told = json.loads(capsys.readouterr().out)
         assert (told["added"], told["known"], told["conflicts"]) == (added, known, [])
 

@@ -123,7 +123,7 @@ def test_what_is_chosen_is_in_the_address_and_the_code_and_its_records_can_be_me
         (tmp_path / "again").mkdir()
         again = json.loads(downloaded(other, tmp_path / "again").read_text())
     assert again == json.loads(path.read_text())
-    main(["merge", str(path), "--out", str(tmp_path / "out"), "--json"])
+    main(["store", "merge", str(path), "--out", str(tmp_path / "out"), "--json"])
     assert json.loads(capsys.readouterr().out)["added"] == 40
     assert len(Store(tmp_path / "out" / "store").records(setup.id, label("lanes"), 7)) == 40
     words = page.inner_text("#shell").split()

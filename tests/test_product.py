@@ -97,19 +97,19 @@ def test_a_table_of_a_wrong_size_is_refused(values):
 
 
 def test_a_shell_shows_the_biased_spectrum(capsys):
-    status, out, _ = run(capsys, "fourier", "--target", "parity:2", "--bias", "0.75", "--json")
+    status, out, _ = run(capsys, "theory", "fourier", "--target", "parity:2", "--bias", "0.75", "--json")
     found = json.loads(out)
     assert status == 0
     assert (found["bias"], found["leap"], found["information_exponent"], found["degree"]) == (0.75, 1, 1, 2)
     supports = [tuple(term["support"]) for term in found["terms"]]
     assert sorted(supports) == sorted(each for size in range(3) for each in itertools.combinations(range(2), size))
     assert found["terms"][0] == {"support": [0, 1], "coefficient": pytest.approx(0.75)}
-    status, out, _ = run(capsys, "fourier", "--target", "parity:2", "--bias", "0.75")
+    status, out, _ = run(capsys, "theory", "fourier", "--target", "parity:2", "--bias", "0.75")
     assert status == 0
     assert "z = (x - 0.5) / 0.866025" in out
     assert "z0 z1" in out
     for bias in ("0", "1", "1.5", "nan"):
-        status, _, err = run(capsys, "fourier", "--target", "parity:2", "--bias", bias)
+        status, _, err = run(capsys, "theory", "fourier", "--target", "parity:2", "--bias", bias)
         assert status == 2
         assert "probability" in err
         assert len(err.strip().splitlines()) == 1

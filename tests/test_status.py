@@ -32,13 +32,13 @@ from paritylab.storage.store import Store
 
 
 def looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], act: Any) -> Any:
-    """What ``paritylab status`` says each time that a sweep writes its records."""
+    """What ``paritylab store status`` says each time that a sweep writes its records."""
     seen: list[tuple[str, Any]] = []
     extend = Store.extend
 
     def spy(self: Store, *arguments: Any) -> Path:
         path = extend(self, *arguments)
-        told = [main(["status", "--out", str(tmp_path), *more]) for more in ([], ["--json"])]
+        told = [main(["store", "status", "--out", str(tmp_path), *more]) for more in ([], ["--json"])]
         text, document = capsys.readouterr().out.rsplit("\n", 2)[:2]
         assert told == [0, 0]
         seen.append((text, json.loads(document)["sweeps"]))
@@ -63,7 +63,7 @@ def test_a_sweep_is_seen_while_it_lasts_and_gone_after(
     assert [job["state"] for job in sweep["jobs"]] == ["done", "running"]
     assert sweep["jobs"][0]["done"] == sweep["jobs"][0]["wanted"] == 50
     assert "100 runs of 2 setups" in text
-    assert main(["status", "--out", str(tmp_path)]) == 0
+    assert main(["store", "status", "--out", str(tmp_path)]) == 0
     assert capsys.readouterr().out.startswith("nothing is being trained")
     assert not (tmp_path / "store" / status.FOLDER).exists()
 
@@ -136,11 +136,11 @@ def changed(value: Any, path: tuple[Any, ...], new: Any, remove: bool) -> Any:
 
 
 def looked(out: Path, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], str]:
-    """What ``paritylab status`` tells in both forms, which it always does."""
+    """What ``paritylab store status`` tells in both forms, which it always does."""
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         for more in ([], ["--json"]):
-            code, text, err = run(capsys, "status", "--out", str(out), *more)
+            code, text, err = run(capsys, "store", "status", "--out", str(out), *more)
             assert code == 0, err
             assert all(line.startswith("paritylab: note: ") for line in err.splitlines()), err
             assert text.isascii() or more == []
@@ -242,8 +242,8 @@ def test_a_sweep_of_a_vanished_machine_is_shown_as_such_then_forgotten_whatever_
         assert len(found["sweeps"]) == shown, age
         if shown:
             assert found["sweeps"][0]["quiet_since"] == (heard if quiet else None), age
-        run(capsys, "status", "--out", str(tmp_path))
-        assert run(capsys, "status", "--out", str(tmp_path))[1].count("not heard of since") == bool(quiet)
+        run(capsys, "store", "status", "--out", str(tmp_path))
+        assert run(capsys, "store", "status", "--out", str(tmp_path))[1].count("not heard of since") == bool(quiet)
         with status.Announcement(store, [{}]):
             assert path.exists() == bool(shown)
         path = path if shown else announced(store, jobs=[])

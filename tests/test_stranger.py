@@ -159,7 +159,7 @@ def test_a_folder_a_wheel_workers_and_other_machines_agree_to_the_last_bit(pack:
                         tmp_path / "work.json")
     assert planned["tasks"] == 3
     assert paritylab(folder, "work", tmp_path / "work.json", tmp_path / "there", "--processes", 2)["left"] == 0
-    assert paritylab({}, "merge", tmp_path / "there", "--out", tmp_path / "merged")["conflicts"] == []
+    assert paritylab({}, "store", "merge", tmp_path / "there", "--out", tmp_path / "merged")["conflicts"] == []
     merged = tried(wheel, tmp_path / "merged")
     assert (merged["reused_runs"], merged["recalled_arrays"]) == (16, 1)
     for name in ("wheel", "workers", "merged"):
@@ -168,7 +168,7 @@ def test_a_folder_a_wheel_workers_and_other_machines_agree_to_the_last_bit(pack:
     assert "is installed in" in said
     tried(wheel | folder, tmp_path / "wheel", "--record")  # the folder is used, not what is installed
     assert (pack / "evidence" / "you2026.study.json").is_file()
-    report = paritylab(folder, "verify", "you2026.study", "--share", 1, "--out", tmp_path / "none")
+    report = paritylab(folder, "store", "verify", "you2026.study", "--share", 1, "--out", tmp_path / "none")
     assert report["differences"] == []
     assert report["checked"]["listed runs (records), the same to the last bit"] == 16
 

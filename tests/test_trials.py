@@ -235,7 +235,7 @@ def done_elsewhere(tasks: list[AnyTask], out: Path, capsys: pytest.CaptureFixtur
     there = out / "there"
     there.mkdir(exist_ok=True)
     assert offload.work(from_text(to_text(tasks)), there) == 0
-    assert main(["merge", str(there), "--out", str(out), "--json"]) == 0
+    assert main(["store", "merge", str(there), "--out", str(out), "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 

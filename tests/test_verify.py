@@ -1,4 +1,4 @@
-"""``paritylab verify``: what it finds in damaged copies of evidence and stores, and that it finds nothing elsewhere.
+"""``paritylab store verify``: what it finds in damaged copies of evidence and stores, and nothing elsewhere.
 
 All comparisons here are exact, or of numbers that must be far apart; none can fail by chance.
 """
@@ -107,8 +107,8 @@ def test_evidence_without_records_is_tried_again(copy):
 
 
 def test_a_shipped_claim_is_verified_in_a_moment(tmp_path, capsys):
-    """The small sample of every test run; ``paritylab verify`` takes a larger one."""
-    assert main(["verify", "me2025.guessing", "--out", str(tmp_path), "--json"]) == 0
+    """The small sample of every test run; ``paritylab store verify`` takes a larger one."""
+    assert main(["store", "verify", "me2025.guessing", "--out", str(tmp_path), "--json"]) == 0
     checked = json.loads(capsys.readouterr().out)["checked"]
     assert checked["checks, the same"] == checked["checks, done again"] > 0
 
@@ -277,7 +277,7 @@ def test_the_level_is_shared_by_all_comparisons():
 
 
 def test_the_command_prints_and_exits_by_what_it_found(copy, capsys):
-    command = ["verify", FAST, "--out", str(copy / "out"), "--seed", "0"]
+    command = ["store", "verify", FAST, "--out", str(copy / "out"), "--seed", "0"]
     assert main(command) == 0
     assert "0 differences" in capsys.readouterr().out
     edit(copy / "shipped" / f"{FAST}.json", reword)
@@ -290,5 +290,5 @@ def test_the_command_prints_and_exits_by_what_it_found(copy, capsys):
 @pytest.mark.parametrize("options", [["--share", "0"], ["--share", "2"], ["--minutes", "-1"], ["--minutes", "x"],
                                      ["--share", "0.1", "--minutes", "1"], ["no.such-claim"]])
 def test_what_cannot_be_asked_for_is_one_line(options, capsys):
-    assert main(["verify", *options]) == 2
+    assert main(["store", "verify", *options]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1

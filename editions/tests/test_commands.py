@@ -13,23 +13,26 @@ from sent_to_crews import check_sent
 from paritylab.places import places
 
 SMALL = {
-    "adaptive": "--block 2 --k 2 --nets 5 --epsilon 0.4 --delta 0.9",
-    "atlas": "--quick",
-    "campaign": "--published",
-    "flow": "--k 2 --block 4 --draws 5",
-    "leaky": "--k 3 --n 59049 --q 4 --steps 20",
-    "optimisers": "--published",
-    "two-stage": "--n 7 --k 2 --width 8 --steps 20 --batch 8",
-    "xor": "--d 4 --width 8 --batch 8 --time 1",
+    "barak2022 adaptive": "--block 2 --k 2 --nets 5 --epsilon 0.4 --delta 0.9",
+    "abbe2024 atlas": "--quick",
+    "barak2022 campaign": "--published",
+    "barak2022 flow": "--k 2 --block 4 --draws 5",
+    "daniely2020 leaky": "--k 3 --n 59049 --q 4 --steps 20",
+    "beyond optimisers": "--published",
+    "barak2022 two-stage": "--n 7 --k 2 --width 8 --steps 20 --batch 8",
+    "glasgow2023 xor": "--d 4 --width 8 --batch 8 --time 1",
 }
 
 
 @pytest.mark.parametrize("command", [
-    "adaptive --nets 4",
-    "leaky --k 3",
+    "barak2022 adaptive --nets 4",
+    "daniely2020 leaky --k 3",
     *(pytest.param(command, marks=pytest.mark.long) for command in (
-        "flow --block 20 --init gaussian --draws 4", "campaign --settings i --n 10 --k 2 --batch 32 --runs 100",
-        "two-stage --n 11 --steps 20", "leaky --k 3 --q 10 --steps 20", "xor --d 8 --width 16 --time 0.3")),
+        "barak2022 flow --block 20 --init gaussian --draws 4",
+        "barak2022 campaign --settings i --n 10 --k 2 --batch 32 --runs 100",
+        "barak2022 two-stage --n 11 --steps 20",
+        "daniely2020 leaky --k 3 --q 10 --steps 20",
+        "glasgow2023 xor --d 8 --width 16 --time 0.3")),
 ])
 def test_whatever_takes_long_goes_to_the_crew_and_comes_back_the_same(command, hands, tmp_path, monkeypatch, capsys):
     pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
@@ -40,8 +43,8 @@ def test_whatever_takes_long_goes_to_the_crew_and_comes_back_the_same(command, h
 def papers_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw the commands that papers bring alone."""
     known = command_lines.parsers()
-    brought = {name for place in places() for name in place.commands}
-    chosen = {name: known[name] for name in sorted(known) if name.replace("-", "_") in brought}
+    brought = {place.name for place in places()}
+    chosen = {name: known[name] for name in sorted(known) if name.split()[0] in brought}
     assert set(SMALL) <= set(chosen)
     monkeypatch.setattr(command_lines, "parsers", lambda: chosen)
     monkeypatch.setattr(command_lines, "SMALL", SMALL)

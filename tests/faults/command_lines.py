@@ -14,19 +14,20 @@ from paritylab.cli import build_parser
 
 # Enough to make a command small; what is drawn comes after and wins.
 SMALL = {
-    "alignment": "--d 5 --draws 10",
-    "compare": "--n 6 --k 2 --runs 2 --limit 200 --learners gaussian-elimination,low-degree",
+    "theory alignment": "--d 5 --draws 10",
+    "theory learners": "--n 6 --k 2 --runs 2 --limit 200 --learners gaussian-elimination,low-degree",
+    "compare": "--against=--width=4 --n 6 --k 2 --max-steps 20 --eval-size 64 --batch 8 --runs 3",
     "curves": "--n 6 --k 2 --steps 20 --eval-size 64 --batch 8",
     "demo": "--runs 10",
-    "fourier": "--n 6 --k 2 --draws 10",
+    "theory fourier": "--n 6 --k 2 --draws 10",
     "measure": "--n 6 --k 2 --max-steps 20 --eval-size 64 --batch 8 --runs 3",
-    "merge": "kept",
+    "store merge": "kept",
     "reproduce": "--quick me2025.guessing",
     "results": "--out kept",
-    "search": "--n 10 --k 3",
+    "theory search": "--n 10 --k 3",
     "serve": "--port 0",
 }
-LONG = ["compare", "curves", "demo", "reproduce", "report", "serve"]
+LONG = ["theory learners", "compare", "curves", "demo", "reproduce", "report", "serve"]
 """Commands that take seconds however they are called; drawn less often."""
 NEVER = ("record", "workers", "scheduler", "slurm", "dry_run")
 """Options that write into the package or start processes elsewhere; ``CREWS`` is what is tried of these."""
@@ -86,8 +87,7 @@ NAMED: dict[str, Any] = {
 
 def parsers() -> dict[str, argparse.ArgumentParser]:
     """The parser of every command, by name."""
-    (commands,) = (action for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction))
-    return dict(commands.choices)
+    return dict(build_parser().parsers)
 
 
 def options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
@@ -105,7 +105,7 @@ def pools(action: argparse.Action) -> tuple[list[str], list[str]]:
 def single_faults() -> Iterator[list[str]]:
     """Every option of every command with every odd value, in a line that is otherwise small and right."""
     for name, parser in parsers().items():
-        line = [name, *SMALL.get(name, "").split()]
+        line = [*name.split(), *SMALL.get(name, "").split()]
         for action in options(parser):
             if action.nargs != 0:
                 yield from ([*line, f"{action.option_strings[0]}={value}"] for value in pools(action)[1])
@@ -138,7 +138,7 @@ def command_lines(draw: Any) -> list[str]:
     """A command and its arguments."""
     known = parsers()
     name = draw(st.sampled_from([name for name in known for _ in range(1 if name in LONG else 6)]))
-    line = [name, *(SMALL.get(name, "").split() if draw(st.integers(0, 9)) != 9 else [])]
+    line = [*name.split(), *(SMALL.get(name, "").split() if draw(st.integers(0, 9)) != 9 else [])]
     for action in known[name]._actions:
         if not action.option_strings:
             line += draw(st.lists(values(action), min_size=draw(st.sampled_from([1, 1, 1, 0])), max_size=2))

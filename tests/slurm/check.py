@@ -23,6 +23,7 @@ import numpy as np
 from slurm.daemons import cluster, missing, said, wait_for
 
 import paritylab as pl
+from paritylab.cli import build_parser
 from paritylab.engines import lanes
 from paritylab.storage.counts import Counted
 from paritylab.storage.records import COLUMNS, Records
@@ -31,7 +32,7 @@ from paritylab.storage.store import Store
 ENGINE, RUNS = ("jax", 2_000) if lanes.kernel() is None else ("lanes", 20_000)
 SETUP = pl.Setup(pl.Parity(30, 3), pl.Learner(optimiser=pl.SGD(0.2)))
 MEASURE = ["measure", "--n", "30", "--k", "3", "--lr", "0.2", "--runs", str(RUNS), "--engine", ENGINE, "--json"]
-CAMPAIGN = ["campaign", "--settings", "i", "--n", "10", "--k", "2", "--batch", "32", "4", "--runs", "2000", "--json"]
+CAMPAIGN = ["--settings", "i", "--n", "10", "--k", "2", "--batch", "32", "4", "--runs", "2000", "--json"]
 MOST_BYTES = 2**12  # of a file, where the disk is said to be full: credentials are smaller, blocks are not
 JOBS = ["--slurm", "partition=lab,cores=1,jobs=2,walltime=00:30:00"]
 
@@ -127,7 +128,8 @@ def check(folder: Path, environment: dict[str, str]) -> None:
     assert same(records(out), alone), "the records differ"
     tell("the same command went on, and all records are those of one process")
 
-    done = [paritylab(*CAMPAIGN, *more, "--out", str(folder / name))
+    (command,) = (name for name in build_parser().parsers if name.endswith(" campaign"))  # of whichever paper has one
+    done = [paritylab(*command.split(), *CAMPAIGN, *more, "--out", str(folder / name))
             for name, more in (("campaign", JOBS), ("alone", []))]
     assert [each.returncode for each in done] == [0, 0], done
     counts = [{path.name: Counted.load(path).counts for path in (folder / name / "campaign").glob("counts-*")}
@@ -145,7 +147,7 @@ def cancelled_midway(out: Path, sweep: subprocess.Popen[str], environment: dict[
     for path in (out / "slurm").glob(".credentials-*"):
         modes = {oct(stat.S_IMODE(each.stat().st_mode)) for each in path.iterdir()}
         assert (oct(stat.S_IMODE(path.stat().st_mode)), modes) == ("0o700", {"0o600"}), "others can read credentials"
-    status = json.loads(paritylab("status", "--json", "--out", str(out)).stdout)
+    status = json.loads(paritylab("store", "status", "--json", "--out", str(out)).stdout)
     [[job]] = [each["jobs"] for each in status["sweeps"]]
     assert (job["wanted"], job["state"]) == (RUNS, "running"), status
     assert 0 < job["done"] < RUNS, status

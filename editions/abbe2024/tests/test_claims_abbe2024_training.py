@@ -223,6 +223,6 @@ def test_the_shipped_atlas_is_complete() -> None:
 
 
 def test_the_atlas_can_be_exported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["atlas", "--quick", "--export", str(tmp_path / "work.json"), "--out", str(tmp_path)]) == 0
+    assert main(["abbe2024", "atlas", "--quick", "--export", str(tmp_path / "work.json"), "--out", str(tmp_path)]) == 0
     assert len(json.loads((tmp_path / "work.json").read_text())["tasks"]) == 2 * len(atlas.LAWS)
     assert "tasks" in capsys.readouterr().out

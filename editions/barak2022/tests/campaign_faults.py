@@ -22,7 +22,8 @@ from paritylab.storage.counts import Counted
 
 IMPORTS = "barak2022.campaign", "barak2022.commands.campaign"
 RUNS = 2_000
-COMMAND = ["campaign", "--settings", "i", "--n", "10", "--k", "2", "--batch", "32", "4", "--runs", str(RUNS), "--json"]
+COMMAND = ["barak2022", "campaign", "--settings", "i", "--n", "10", "--k", "2", "--batch", "32", "4", "--runs",
+           str(RUNS), "--json"]
 # Many files to write, and no figure to draw.
 SMALL = """
 import barak2022.campaign, paritylab.plots

@@ -95,7 +95,8 @@ def test_bins_are_at_most_a_check_or_a_twentieth_wide():
 
 # --- the command --------------------------------------------------------------------------------------------
 
-SMALL = ["campaign", "--settings", "i", "iv", "--n", "10", "--k", "2", "--batch", "32", "--runs", "3000", "--json"]
+SMALL = ["barak2022", "campaign", "--settings", "i", "iv", "--n", "10", "--k", "2", "--batch", "32", "--runs", "3000",
+         "--json"]
 
 
 def test_a_campaign_counts_what_a_sweep_records(tmp_path, capsys):
@@ -183,11 +184,11 @@ def test_exported_work_done_elsewhere_completes_the_campaign(tmp_path, capsys, m
     assert all(isinstance(task, CountTask) for task in tasks)
     monkeypatch.setattr(engines, "on_gpu", lambda: True)  # several at a time, in threads
     assert sum(left for _, left in offload.done_batches(offload.batches_of(tasks), there, 2)) == 0
-    assert main(["merge", str(there), "--out", str(out), "--json"]) == 0
+    assert main(["store", "merge", str(there), "--out", str(out), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["counts"] == len(tasks)
     again = tmp_path / "again"
     assert sum(left for _, left in offload.done_batches(offload.batches_of(tasks), again, 2)) == 0
-    assert main(["merge", str(again), "--out", str(out), "--json"]) == 0  # known by now, whenever it was made
+    assert main(["store", "merge", str(again), "--out", str(out), "--json"]) == 0  # known by now, whenever it was made
     assert json.loads(capsys.readouterr().out)["counts"] == 0
     monkeypatch.setattr(offload, "work", None)  # nothing is left to train
     assert main([*SMALL, "--out", str(out)]) == 0
@@ -207,7 +208,7 @@ def test_at_a_deadline_unfinished_blocks_are_left(tmp_path):
     [(["--settings", "*iii"], "setting"), (["--runs", "10"], "at least"), (["--k", "11", "--n", "10"], "--k")],
 )
 def test_what_is_wrong_is_said_in_a_line(options, why, tmp_path, capsys):
-    assert main(["campaign", "--n", "10", "--out", str(tmp_path), *options]) == 2
+    assert main(["barak2022", "campaign", "--n", "10", "--out", str(tmp_path), *options]) == 2
     said = capsys.readouterr().err
     assert why in said
     assert len(said.splitlines()) == 1
@@ -236,7 +237,7 @@ def test_the_published_tables_agree_with_each_other(capsys):
     assert (some["sum"] == some["solved"]).all()
     by_median = times.join(cells.select(*keys, "p50"), keys).filter(pl.col("until") < pl.col("p50"))
     assert (by_median["share"] <= 0.5).all()
-    assert main(["campaign", "--published"]) == 0
+    assert main(["barak2022", "campaign", "--published"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 766
-    assert main(["campaign", "--published", "--json"]) == 0
+    assert main(["barak2022", "campaign", "--published", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)) == 765

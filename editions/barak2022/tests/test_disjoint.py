@@ -251,12 +251,13 @@ def test_theorem_13_at_its_smallest():
 
 
 def test_the_command_reports_times_and_their_ratio(capsys, tmp_path):
-    status, out, err = run(capsys, "flow", "--k", "3", "--block", "101", "--json", "--out", str(tmp_path))
+    status, out, err = run(capsys, "barak2022", "flow", "--k", "3", "--block", "101", "--json", "--out", str(tmp_path))
     document = json.loads(out)
     assert (status, err, document["starts"]) == (0, "", 1)
     assert document["fraction"]["median"] == pytest.approx(plateau(np.ones((3, 101))).fraction)
     assert document["fraction"]["interval"] is None
-    status, out, _ = run(capsys, "flow", "--init", "gaussian", "--block", "50", "--draws", "20", "--out", str(tmp_path))
+    status, out, _ = run(capsys, "barak2022", "flow", "--init", "gaussian", "--block", "50", "--draws", "20", "--out",
+                         str(tmp_path))
     assert status == 0
     assert "T(0.49): " in out
     assert "(median)" in out
@@ -265,5 +266,5 @@ def test_the_command_reports_times_and_their_ratio(capsys, tmp_path):
 
 @pytest.mark.parametrize("wrong", ["--k 1", "--block 1", "--gamma 0.5", "--init onse", "--draws 0"])
 def test_the_command_refuses_in_one_line(capsys, tmp_path, wrong):
-    status, out, err = run(capsys, "flow", *wrong.split(), "--out", str(tmp_path))
+    status, out, err = run(capsys, "barak2022", "flow", *wrong.split(), "--out", str(tmp_path))
     assert (status, out, err.count("\n")) == (2, "", 1)

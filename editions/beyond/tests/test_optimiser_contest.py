@@ -207,13 +207,13 @@ def test_one_of_ones_own_is_placed():
 def test_cells_are_carried_to_another_machine_and_back(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     chosen = ["--quick", "--optimiser", "sgd", "momentum"]
-    assert main(["optimisers", *chosen, "--export", "cells.json", "--json"]) == 0
+    assert main(["beyond", "optimisers", *chosen, "--export", "cells.json", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["cells"] == 2
     assert main(["work", "cells.json", "there"]) == 0
-    assert main(["merge", "there", "--out", "here"]) == 0
+    assert main(["store", "merge", "there", "--out", "here"]) == 0
     capsys.readouterr()
     monkeypatch.setattr(playing, "played", None)  # nothing is measured again
-    assert main(["optimisers", *chosen, "--out", "here", "--json"]) == 0
+    assert main(["beyond", "optimisers", *chosen, "--out", "here", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["rows"]
     assert {row["optimiser"] for row in found} == {"sgd", "momentum"}
     assert all(row["runs"] == QUICK.runs and row["solved"] == QUICK.runs for row in found)
@@ -227,9 +227,9 @@ def test_the_command_lists_and_takes_ones_own(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine_here.py").write_text("import paritylab as pl\nrule = pl.SGD(momentum=0.5)\nother = 3\n")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    assert main(["optimisers", "--network", "narrow", "--n", "40", "--k", "2"]) == 0
+    assert main(["beyond", "optimisers", "--network", "narrow", "--n", "40", "--k", "2"]) == 0
     assert "SGD" in capsys.readouterr().out
-    own = ["optimisers", "--quick", "--own", "mine_here:rule", "--rates", "0.1", "0.2", "--json"]
+    own = ["beyond", "optimisers", "--quick", "--own", "mine_here:rule", "--rates", "0.1", "0.2", "--json"]
     monkeypatch.setattr(design, "ENTRANTS", {"sgd": design.ENTRANTS["sgd"]})
     assert main(own) == 0
     assert {row["optimiser"] for row in json.loads(capsys.readouterr().out)["rows"]} == {"sgd", "mine_here:rule"}
@@ -241,7 +241,7 @@ def test_the_command_lists_and_takes_ones_own(tmp_path, monkeypatch, capsys):
 ])
 def test_what_is_wrong_is_said_in_one_line(words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(["optimisers", *words.split()]) == 2
+    assert main(["beyond", "optimisers", *words.split()]) == 2
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
 
 

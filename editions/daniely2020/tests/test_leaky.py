@@ -282,13 +282,13 @@ def test_the_theorem_regime():
 
 
 def test_the_command(tmp_path, capsys):
-    assert main(["leaky", "--k", "3", "--json", "--out", str(tmp_path)]) == 0
+    assert main(["daniely2020", "leaky", "--k", "3", "--json", "--out", str(tmp_path)]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["n"], found["curve"][-1]["error"]) == (3**10, 0)
     assert found["needed_q"] > 1e8
-    assert main(["leaky", "--k", "3", "--q", "50", "--steps", "200", "--out", str(tmp_path)]) == 0
+    assert main(["daniely2020", "leaky", "--k", "3", "--q", "50", "--steps", "200", "--out", str(tmp_path)]) == 0
     assert "50 pairs" in capsys.readouterr().out
     assert len(list(tmp_path.glob("*.csv"))) == 2
     for wrong in (["--k", "4"], ["--q", "few"], ["--q", "1e9"], ["--n", "2"], ["--leak", "0"], ["--steps", "9"]):
-        assert main(["leaky", *wrong, "--out", str(tmp_path)]) == 2
+        assert main(["daniely2020", "leaky", *wrong, "--out", str(tmp_path)]) == 2
         assert capsys.readouterr().err.count("\n") == 1

@@ -185,7 +185,8 @@ def test_tracks_do_not_depend_on_how_runs_are_grouped(monkeypatch):
 
 @pytest.mark.long
 def test_the_command_writes_figure_table_and_json(tmp_path, capsys):
-    arguments = ["xor", "--d", "16", "--width", "32", "--theta", "0.5", "--eta", "0.25", "--out", str(tmp_path)]
+    arguments = ["glasgow2023", "xor", "--d", "16", "--width", "32", "--theta", "0.5", "--eta", "0.25", "--out",
+                 str(tmp_path)]
     assert main([*arguments, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["accuracy"] > 0.9
@@ -197,7 +198,7 @@ def test_the_command_writes_figure_table_and_json(tmp_path, capsys):
 
 @pytest.mark.parametrize("wrong", [["--eta", "-1"], ["--d", "2"], ["--theta", "0"], ["--time", "0"], ["--engine", "x"]])
 def test_wrong_options_are_one_line(wrong, capsys):
-    assert main(["xor", *wrong]) == 2
+    assert main(["glasgow2023", "xor", *wrong]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 

@@ -1,7 +1,7 @@
 """What a trial stands on: every Setup (or computation) that the Lab answered, with a digest of the answer.
 
-Evidence ships it as ``<claim>.<size>.records.csv.gz``, one line for each; ``paritylab verify`` does them again. A line
-holds the task itself, so nothing else is needed to do it.
+Evidence ships it as ``<claim>.<size>.records.csv.gz``, one line for each; ``paritylab store verify`` does them again. A
+line holds the task itself, so nothing else is needed to do it.
 """
 
 from __future__ import annotations

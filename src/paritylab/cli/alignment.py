@@ -1,4 +1,4 @@
-"""``paritylab alignment``: gradient alignment at initialisation, exactly."""
+"""``paritylab theory alignment``: gradient alignment at initialisation, exactly."""
 
 from __future__ import annotations
 

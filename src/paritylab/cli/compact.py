@@ -1,4 +1,4 @@
-"""``paritylab compact``: tidy the store."""
+"""``paritylab store compact``: tidy the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``paritylab export``: a claim's evidence as an archive for a reviewer."""
+"""``paritylab paper export``: a claim's evidence as an archive for a reviewer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``paritylab fourier``: Fourier gaps of one neuron's exact population gradient; the spectrum of a Boolean function."""
+"""``paritylab theory fourier``: Fourier gaps of a neuron's exact population gradient; spectra of Boolean functions."""
 
 from __future__ import annotations
 

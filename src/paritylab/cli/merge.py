@@ -1,4 +1,4 @@
-"""``paritylab merge``: bring records made on other machines into the store."""
+"""``paritylab store merge``: bring records made on other machines into the store."""
 
 from __future__ import annotations
 

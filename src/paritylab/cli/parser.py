@@ -6,15 +6,33 @@ import argparse
 import difflib
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any, NoReturn
 
 from paritylab.errors import InvalidInput
 
 
+class Formatter(argparse.ArgumentDefaultsHelpFormatter):
+    """Help in which a default is said where there is one, and most options take a line."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=34, width=max(80, min(120, shutil.get_terminal_size().columns - 2)))
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        nothing = action.default in (None, False, argparse.SUPPRESS, []) or action.nargs == 0
+        return action.help if nothing else super()._get_help_string(action)
+
+    def _format_usage(self, usage: Any, actions: Any, groups: Any, prefix: Any) -> str:
+        """The positional arguments alone: all options follow, by groups."""
+        positional = [action for action in actions if not action.option_strings]
+        text = super()._format_usage(usage, positional, [], prefix).rstrip()
+        return f"{text} [options]\n\n"
+
+
 class Parser(argparse.ArgumentParser):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs.setdefault("formatter_class", argparse.ArgumentDefaultsHelpFormatter)
+        kwargs.setdefault("formatter_class", Formatter)
         super().__init__(*args, allow_abbrev=False, **kwargs)
 
     def error(self, message: str) -> NoReturn:
@@ -38,6 +56,11 @@ class Parser(argparse.ArgumentParser):
             near = difflib.get_close_matches(found[1].split("=")[0], known, n=1)
             hint = f" (did you mean {near[0]}?)" if near else ""
             return f"unknown option {found[1]}{hint}; '{self.prog} --help' lists them"
+        if found := re.match(r"argument COMMAND: invalid choice: '(.*?)' \(", message):
+            (known,) = (action.choices for action in self._actions if action.metavar == "COMMAND")
+            near = difflib.get_close_matches(found[1], list(known or ()), n=1)
+            hint = f" (did you mean '{near[0]}'?)" if near else ""
+            return f"unknown command {found[1]!r}{hint}; '{self.prog} --help' lists them"
         return message
 
 

@@ -25,10 +25,10 @@ def markdown() -> str:
     """Every command with its options, as the table of contents has them."""
     contents = Contents()
     lines = [HEAD]
-    for title, names in contents.groups.items():
-        lines += ["", f"## {title[0].upper()}{title[1:]}"]
+    for title, names in contents.titles.items():
+        lines += ["", f"## {title[0].upper()}{title[1:]}" if " " in title else f"## `paritylab {title}`"]
         for name in names:
-            lines += ["", f"### `paritylab {name}`", "", *_command(contents.commands.choices[name])]
+            lines += ["", f"### `paritylab {name}`", "", *_command(contents.parsers[name])]
     return "\n".join(lines) + "\n"
 
 

@@ -33,7 +33,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--record", action="store_true", help="add the result to the evidence the package ships")
     parser.add_argument("--export", type=Path, metavar="FILE",
                         help="train nothing; write the tasks that are missing, for 'paritylab work' elsewhere (an"
-                        " archive for reviewers is what 'paritylab export' writes)")
+                        " archive for reviewers is what 'paritylab paper export' writes)")
     add_seed(parser)
     parser.add_argument("--engine", default="auto", help="auto, jax, lanes or warps")
     parser.add_argument("--threads", type=count, help="cores for the native engine; all unless said")

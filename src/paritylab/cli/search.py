@@ -1,4 +1,4 @@
-"""``paritylab search``: how long random search would take."""
+"""``paritylab theory search``: how long random search would take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``paritylab status``: what is going on, seen from another terminal."""
+"""``paritylab store status``: what is going on, seen from another terminal."""
 
 from __future__ import annotations
 

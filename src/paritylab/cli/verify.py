@@ -1,4 +1,4 @@
-"""``paritylab verify``: check evidence and stored records once more."""
+"""``paritylab store verify``: check evidence and stored records once more."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ def add(commands: Any) -> None:
     parser: Parser = commands.add_parser(
         "work",
         help="do tasks that --export wrote on another machine",
-        description="Does the tasks of a file and keeps what comes of them in a folder, for 'paritylab merge' where the"
-        " file came from. Interrupted, the same command goes on. It needs JAX and NumPy alone.",
+        description="Does the tasks of a file and keeps what comes of them in a folder, for 'paritylab store merge'"
+        " where the file came from. Interrupted, the same command goes on. It needs JAX and NumPy alone.",
     )
     parser.add_argument("tasks", type=Path, help="what --export wrote")
     parser.add_argument("records", type=Path, help="the folder for the records; what is there is not repeated")

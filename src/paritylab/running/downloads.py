@@ -1,4 +1,4 @@
-"""Records that the page "Play" wrote: one JSON document, for ``paritylab merge``."""
+"""Records that the page "Play" wrote: one JSON document, for ``paritylab store merge``."""
 
 from __future__ import annotations
 

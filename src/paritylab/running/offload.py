@@ -2,7 +2,7 @@
 
     paritylab reproduce me2025.width --full --export work.json              # here: what is missing
     python -m paritylab work work.json records --processes 8                # there, as often as needed
-    paritylab merge records                                                 # here: into the store
+    paritylab store merge records                                                 # here: into the store
 
 Training curves that can train together do so. Of a CountTask only the distribution of convergence times is kept.
 """

@@ -1,4 +1,4 @@
-"""Verification: evidence and stored records, checked once more. ``paritylab verify`` prints what comes of it.
+"""Verification: evidence and stored records, checked once more. ``paritylab store verify`` prints what comes of it.
 
 Digests are compared, the words of evidence are derived again from its numbers, a random sample of records is trained
 again, and evidence that lists none that must be the same here is tried again as a whole. What an earlier version of an

@@ -185,7 +185,7 @@ print(result)`;
   // Whether start weights are those of Python to the last bit: norms on a sphere are rounded there by the processor at hand.
   const exact = (setup) => !/\b(sphere|mean-field)\b/.test(setup.learner.init);
 
-  // What 'paritylab merge' brings into a store.
+  // What 'paritylab store merge' brings into a store.
   const records = ({ setup, seed }, networks) => {
     const done = networks.records.filter(Boolean), column = (name) => done.map((record) => (Number.isNaN(record[name]) ? null : record[name]));
     const told = Object.fromEntries(["run", "status", "t_c", "steps", "accuracy", "loss"].map((name) => [name, column(name)]));

@@ -1,4 +1,4 @@
-"""``paritylab atlas``: exact alignment of many initialisations beside what networks learn from them."""
+"""``paritylab abbe2024 atlas``: exact alignment of many initialisations beside what networks learn from them."""
 
 from __future__ import annotations
 

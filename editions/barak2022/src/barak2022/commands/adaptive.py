@@ -1,4 +1,4 @@
-"""``paritylab adaptive``: Theorem 13 of barak2022, tried."""
+"""``paritylab barak2022 adaptive``: Theorem 13 of barak2022, tried."""
 
 from __future__ import annotations
 

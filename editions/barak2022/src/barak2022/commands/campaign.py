@@ -1,4 +1,4 @@
-"""``paritylab campaign``: very many runs of every cell of barak2022's table."""
+"""``paritylab barak2022 campaign``: very many runs of every cell of barak2022's table."""
 
 from __future__ import annotations
 

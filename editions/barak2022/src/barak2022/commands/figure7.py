@@ -1,4 +1,4 @@
-"""``paritylab figure7``: a small part of barak2022's Figure 7, measured beside published, with figures."""
+"""``paritylab barak2022 figure7``: a small part of barak2022's Figure 7, measured beside published, with figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``paritylab flow``: how long gradient flow keeps a disjoint-PolyNet near chance."""
+"""``paritylab barak2022 flow``: how long gradient flow keeps a disjoint-PolyNet near chance."""
 
 from __future__ import annotations
 

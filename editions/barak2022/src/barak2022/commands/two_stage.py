@@ -1,4 +1,4 @@
-"""``paritylab two-stage``: Theorem 10 of barak2022, tried."""
+"""``paritylab barak2022 two-stage``: Theorem 10 of barak2022, tried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``paritylab leaky``: Theorem 2 of daniely2020 in its own regime."""
+"""``paritylab daniely2020 leaky``: Theorem 2 of daniely2020 in its own regime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``paritylab xor``: watch a network learn XOR in glasgow2023's two phases."""
+"""``paritylab glasgow2023 xor``: watch a network learn XOR in glasgow2023's two phases."""
 
 from __future__ import annotations
 

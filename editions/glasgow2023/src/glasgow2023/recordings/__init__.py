@@ -36,6 +36,6 @@ RECORDINGS = (
               "A ReLU network of 64 neurons on the XOR of 2 of 32 bits (glasgow2023). First the signal in each neuron"
               " grows at an exponential rate while the outputs stay small; then the margins of all four clusters grow"
               " together.",
-              "paritylab xor --d 32 --width 64 --theta 0.1 --eta 0.1 --batch 256 --time 18",
+              "paritylab glasgow2023 xor --d 32 --width 64 --theta 0.1 --eta 0.1 --batch 256 --time 18",
               _xor, evenly(180, 1), progress=_phases),
 )

@@ -1,4 +1,4 @@
-"""``paritylab optimisers``: which of twelve learns parities fastest, and where one of your own lands."""
+"""``paritylab beyond optimisers``: which of twelve learns parities fastest, and where one of your own lands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``paritylab compare``: a table, one JSON object, files, and one line for what is wrong."""
+"""``paritylab theory learners``: a table, one JSON object, files, and one line for what is wrong."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from commands import run
 
-SMALL = ["compare", "--k", "2", "--runs", "3"]
+SMALL = ["theory", "learners", "--k", "2", "--runs", "3"]
 
 
 @pytest.mark.long
@@ -39,10 +39,10 @@ def test_json_is_one_object_in_which_what_is_not_reached_is_null(capsys, tmp_pat
 
 
 def test_the_learners_are_listed(capsys):
-    status, out, _ = run(capsys, "compare", "--list")
+    status, out, _ = run(capsys, "theory", "learners", "--list")
     assert status == 0
     assert out.startswith("gaussian-elimination")
-    assert "sgd" in json.loads(run(capsys, "compare", "--list", "--json")[1])["learners"]
+    assert "sgd" in json.loads(run(capsys, "theory", "learners", "--list", "--json")[1])["learners"]
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
@@ -59,7 +59,7 @@ def test_the_learners_are_listed(capsys):
     (["--threshold", "2"], "threshold"),
 ])
 def test_mistakes_are_one_line_and_status_2(capsys, tmp_path, arguments, message):
-    status, out, err = run(capsys, "compare", "--out", str(tmp_path), *arguments)
+    status, out, err = run(capsys, "theory", "learners", "--out", str(tmp_path), *arguments)
     assert (status, out) == (2, "")
     assert err.count("\n") == 1
     assert message in err
