@@ -24,14 +24,22 @@ def resolved(*what: str) -> str:
     return "" if done.returncode == 0 else done.stderr.strip()
 
 
+def own(path: Path) -> list[str]:
+    """What an edition needs besides what is of this repository."""
+    needed = tomllib.loads(path.read_text(encoding="utf-8"))["project"]["dependencies"]
+    return [name for name in needed if not name.startswith("paritylab")]
+
+
 if __name__ == "__main__":
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     requests = {"the package": project["project"]["dependencies"]}
-    requests |= {f"extra {name}": needed for name, needed in project["project"]["optional-dependencies"].items()}
+    requests |= {f"extra {name}": needed for name, needed in project["project"]["optional-dependencies"].items()
+                 if name != "papers"}  # which are of this repository
+    requests |= {f"what {path.parent.name} needs": own(path) for path in sorted(ROOT.glob("editions/*/pyproject.toml"))}
     requests |= {f"group {name}": ["--group", name] for name in project["dependency-groups"]}
     failures = 0
     for name, what in requests.items():
-        problem = resolved(*what)
+        problem = resolved(*what) if what else ""
         failures += bool(problem)
         print(f"{name}: {problem or 'resolved'}", flush=True)
     sys.exit(1 if failures else 0)
