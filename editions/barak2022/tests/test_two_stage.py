@@ -109,9 +109,9 @@ def test_odd_parities_and_even_dimensions_are_refused():
 
 
 @pytest.mark.parametrize(("arguments", "name", "expected"), [
-    (["two-stage", "--n", "31", "--steps", "300"], "accuracy", 1.0),
-    (["adaptive", "--block", "2", "--nets", "8"], "steps", 24371),
-    (["search", "--n", "30", "--k", "3"], "mean", 4060.0),
+    (["barak2022", "two-stage", "--n", "31", "--steps", "300"], "accuracy", 1.0),
+    (["barak2022", "adaptive", "--block", "2", "--nets", "8"], "steps", 24371),
+    (["theory", "search", "--n", "30", "--k", "3"], "mean", 4060.0),
 ])
 def test_theorems_and_random_search_as_commands(arguments, name, expected, capsys, tmp_path):
     assert main([*arguments, "--json", "--out", str(tmp_path)]) == 0
