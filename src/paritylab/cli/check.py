@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
 
 def problems(paper: Paper) -> Iterator[str]:
     """What is wrong with a paper, in words."""
-    paper.history, paper.remarks, paper.findings  # noqa: B018 - what is wrong with these files is a warning
+    _ = paper.history, paper.remarks, paper.findings  # what is wrong with these files is a warning
     for name in paper.headlines:
         if name not in paper.claims:
             yield f"paper.toml: the headline {name} is no claim"

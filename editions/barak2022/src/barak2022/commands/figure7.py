@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import time
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ def add(commands: Any) -> None:
         "figure7",
         help="some cells of Figure 7: thousands of networks, measured beside published",
         description="Train thousands of networks of barak2022's Figure 7 (n=30, k=2 and 3, batch 32), print measured"
-        " beside published 10th percentiles, and draw survival curves, a histogram and a training curve.",
+        " beside published 10th percentiles, and draw survival curves and a comparison.",
     )
     parser.add_argument("--runs", type=count, default=500, help="networks per setting, degree and learning rate")
     parser.add_argument("--engine", default="auto", help="auto, jax, lanes or warps")
@@ -53,7 +52,7 @@ def run(options: argparse.Namespace) -> None:
                     engine=options.engine, threads=options.threads, store=store, progress=False,
                 )
             )
-    figures = draw(measured, options.out, options.runs, options.engine, options.threads, store)
+    figures = draw(measured, options.out)
     index = report(options.out)["index.html"]
     seconds = time.perf_counter() - start
     rms = figure7.rms_log_ratio(measured)
@@ -88,30 +87,12 @@ def print_table(measured: list[Any]) -> None:
     print()
 
 
-def draw(measured: list[Any], out: Path, runs: int, engine: str, threads: int | None, store: Any) -> list[Path]:
-    """The demo's figures: survival, histogram, training curve, comparison."""
+def draw(measured: list[Any], out: Path) -> list[Path]:
+    """Survival of the cells of degree 3, and all percentiles beside the published ones."""
     from barak2022.comparison_plots import comparison_plot
-    from paritylab import MLP, SGD, Learner, Parity, Protocol, Setup, measure, plots
-    from paritylab.running.recording import curves
+    from paritylab import plots
 
     cubic = {f"({m.cell.setting}), lr {m.lr:g}": m.best.records for m in measured if m.cell.k == 3}
-    paths = plots.save(plots.survival_plot(cubic), out / "survival")
-
-    many = measure(
-        Parity(n=30, k=3), Learner(MLP(10), optimiser=SGD(lr=1.0)), Protocol(eval_size=128), runs=4 * runs,
-        engine=engine, threads=threads, store=store,
-    )
-    geometric = math.comb(30, 3)  # how many supports a random search has to choose from
-    paths += plots.save(plots.histogram_plot({"setting (i)": many.records}, reference=geometric), out / "histogram")
-
-    setup = Setup(Parity(n=50, k=3), Learner(MLP(10), optimiser=SGD(lr=0.5)))
-    curve = curves(setup, steps=2400, every=20)
-    perfect = curve.accuracy[0] == 1.0
-    t_c = int(curve.steps[perfect.argmax()]) if perfect.any() else None
-    title = "(50, 3) parity, ReLU width 10, B = 32, lr 0.5"
-    paths += plots.save(plots.training_curve_plot(curve.steps, curve.loss[0], curve.accuracy[0], t_c, title),
-                        out / "training-curve")
-
     rows = [(f"({m.cell.setting}) k={m.cell.k}", m.p10, m.interval, m.cell.p10) for m in measured]
-    paths += plots.save(comparison_plot(rows, "steps (10th percentile)"), out / "comparison")
-    return paths
+    return [*plots.save(plots.survival_plot(cubic), out / "survival"),
+            *plots.save(comparison_plot(rows, "steps (10th percentile)"), out / "comparison")]
