@@ -19,10 +19,10 @@ def test_a_table_a_figure_and_the_data(capsys, tmp_path):
     rows = [line.split() for line in out.splitlines() if line.split()[:1] and line.split()[0] in learners.split(",")]
     assert [(row[0], row[1]) for row in rows] == [(name, n) for n in ("8", "10") for name in learners.split(",")]
     for suffix in ("csv", "parquet", "png", "svg", "pdf"):
-        assert (tmp_path / f"compare.{suffix}").stat().st_size > 0
-    data = pl.read_parquet(tmp_path / "compare.parquet")
+        assert (tmp_path / f"learners.{suffix}").stat().st_size > 0
+    data = pl.read_parquet(tmp_path / "learners.parquet")
     assert len(data) == 2 * 4 * 3
-    assert data.columns == pl.read_csv(tmp_path / "compare.csv").columns
+    assert data.columns == pl.read_csv(tmp_path / "learners.csv").columns
     again = run(capsys, *SMALL, "--n", "8", "10", "--learners", learners, "--out", str(tmp_path))
     assert again[1] == out  # nothing is computed twice: also the seconds are those of the first time
 
