@@ -30,3 +30,7 @@ def test_the_core_and_the_engines_import_with_jax_and_numpy_alone():
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert len(shown.strip()) == 16
+
+
+def test_dir_has_the_public_names_and_nothing_else():
+    assert [name for name in dir(pl) if not name.startswith("__")] == pl.__all__
