@@ -1,4 +1,4 @@
-# make demo   from a fresh checkout to figures; make test   the tests; make test-long   the longer ones. All prepare .venv.
+# make demo   from a fresh checkout to figures, and to a part of a published table; make test   the tests; make test-long   the longer ones. All prepare .venv.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -40,6 +40,7 @@ $(WITH)%: $(VENV)/made pyproject.toml constraints.txt
 
 demo: $(READY)
 	$(BIN)/python -m paritylab demo --out out/demo
+	$(BIN)/python -m paritylab barak2022 figure7 --out out/figure7
 
 # Compiling is most of what tests cost, so XLA makes few passes and none by MLIR, which halves it; the longer comparisons
 # with the oracle and of last bits have the passes that users have, and so have the slow tests. Each worker takes a half

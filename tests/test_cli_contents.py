@@ -64,6 +64,7 @@ def test_other_shells_have_a_script(shell, capsys):
 
 def test_a_new_paper_is_found_checked_and_tried(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)  # as 'python -m paritylab' does: there, you2031 is a folder without code
     assert run(capsys, "paper", "new", "you2031")[0] == 0
     files = {path.relative_to(tmp_path).as_posix() for path in (tmp_path / "you2031").rglob("*") if path.is_file()}
     assert {"you2031/pyproject.toml", "you2031/src/you2031/paper.toml", "you2031/tests/test_you2031.py"} <= files

@@ -178,6 +178,40 @@ def test_what_is_wrong_is_one_line_and_the_others_stay(what, tmp_path, capsys):
     assert "me2025" in notes[0]
 
 
+CHANGE = {"date": "2026-11-16", "reason": "power", "asked": "ten runs", "result": "undecided (full)",
+          "change": "a hundred runs", "known": "nothing", "commit": "0" * 40}
+
+
+def with_history(folder: Path, name: str, entry: dict[str, str]) -> Path:
+    """A copy of the example with one entry of history."""
+    copy = shutil.copytree(EXAMPLE / "src" / "me2025", folder / "me2025")
+    lines = [f"[[{name}]]", *(f'{key} = "{value}"' for key, value in entry.items())]
+    (copy / "history.toml").write_text("\n".join(lines))
+    return copy
+
+
+@pytest.mark.parametrize(("name", "change", "words"), [
+    ("width", {"reason": "mood"}, "unknown reason of width in history.toml 'mood'"),
+    ("width", {"why": "so"}, "unknown field of width in history.toml 'why'"),
+    ("width", {"known": None}, "history.toml: width has no known"),
+    ("height", {}, "history.toml speaks of height, which is no claim"),
+])
+def test_a_bad_history_is_one_line_and_the_claims_stay(name, change, words, tmp_path, capsys):
+    folder = with_history(tmp_path, name, {key: text for key, text in (CHANGE | change).items() if text is not None})
+    status, out, error = run(capsys, "claims", "show", "me2025.width", "--json", "--papers", str(folder))
+    assert (status, json.loads(out)["claims"][0]["history"]) == (0, [])
+    assert [words in line for line in error.splitlines() if "note" in line and "installed" not in line] == [True], error
+
+
+def test_what_was_asked_before_is_printed(tmp_path, capsys):
+    folder = with_history(tmp_path, "width", CHANGE)
+    status, out, _ = run(capsys, "claims", "show", "me2025.width", "--papers", str(folder))
+    assert status == 0
+    assert "Asked until 2026-11-16: ten runs" in out
+    assert "It gave: undecided (full) (commit 0000000000)" in out
+    assert "Changed (power): a hundred runs" in out
+
+
 def test_a_module_that_cannot_be_imported_leaves_its_claims_out(tmp_path, capsys):
     old = "from paritylab.claims import"
     folder = broken(tmp_path, "width.py", old, f"import nothing_of_this_name\n{old}")

@@ -70,6 +70,8 @@ class Place:
                 del sys.modules[name]
         if self.installed or self._is_here(found := importlib.util.find_spec(self.package)):
             return
+        if found is not None and not found.has_location:  # a folder of this name on the path, without any code
+            found = None
         require(found is None or self.package in papers, f"{self.package} is the name of another package")
         assert self.folder is not None
         init = self.folder / "__init__.py"

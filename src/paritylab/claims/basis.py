@@ -18,7 +18,7 @@ part says of a value counts for it instead of what is said of the whole.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,6 +52,14 @@ class Values:
     def names(self) -> set[str]:
         """Every value that is spoken of; several of one source may share a line."""
         return {name.strip() for values in self.sources.values() for names in values for name in names.split(",")}
+
+    def unsaid(self, labels: Iterable[str]) -> list[str]:
+        """The values among these of which nothing is said.
+
+        >>> Values({"printed": {"n, k": "20, 3"}}).unsaid(["n", "k", "n, k", "rate"])
+        ['rate']
+        """
+        return [label for label in labels if not {name.strip() for name in label.split(",")} <= self.names]
 
     def updated(self, table: Mapping[str, Any]) -> Values:
         """These values with what a further table says of some of them."""

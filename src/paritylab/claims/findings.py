@@ -29,9 +29,9 @@ MOST_CHECKS = 12
 HEAD = """# Findings
 
 What the laboratory knows that the papers do not say: each finding with its figure, the checks of the claims that show
-it (95 % intervals), where it comes from, what would refute it, and the command that tries it again. Amended rules were
-committed before their runs; what was known when a rule of our own was written is on its claim's page (`paritylab claims
-show ID`). This page is made from shipped evidence when the site is built."""
+it (95 % intervals), where it comes from, what would refute it, and the command that tries it again. A rule that was
+changed was committed before its run; what was known when a rule of our own was written is on its claim's page
+(`paritylab claims show ID`). This page is made from shipped evidence when the site is built."""
 
 
 @dataclass(frozen=True)

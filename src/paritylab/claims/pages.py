@@ -22,7 +22,8 @@ asked, is **contradicted** if one lies outside, and is **undecided** otherwise. 
 the paper prints it, rests on a value that the paper does not print, changes one that it does, or corrects a statement.
 Rules were written before the evidence was recorded, though some were calibrated on trials. Where one was changed later,
 the new one was committed before its run and tried on seeds that nobody had seen, and the claim's history says what was
-asked before, what came of it, and why it is asked otherwise now (`claims show ID`). Departures that a
+asked before, what came of it, and why it is asked otherwise now (`claims show ID`); *reproduced* there means that all
+values passed, for which a point estimate was enough then. Departures that a
 paper's own errors force are in its errata."""
 AGREED = """An interval has no width where all the runs that it is made of agree: {count} of {all} checks
 rest on such agreement, and say "its runs agree". It is as good as their number: of five runs that agree one

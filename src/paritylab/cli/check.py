@@ -74,9 +74,8 @@ def _of(claim: Claim) -> Iterator[str]:
 
     with tempfile.TemporaryDirectory(prefix="paritylab-check-") as folder:
         plan(claim, "quick", Path(folder))
-    said = claim.values().names
-    for label in claim.trial.sizes() if not claim.paper.own else ():
-        if label not in said and not {name.strip() for name in label.split(",")} <= said:
-            yield f"values.toml does not say where {label!r} comes from"
+    if not claim.paper.own:
+        yield from (f"values.toml does not say where {label!r} comes from"
+                    for label in claim.values().unsaid(claim.trial.sizes()))
     for size, entry in evidence.shipped(claim.id).items():
         yield from (f"evidence of size {size}: {text}" for text in differences(claim, entry))

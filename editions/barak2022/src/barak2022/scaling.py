@@ -329,7 +329,7 @@ class Line:
 
     @property
     def r_squared(self) -> tuple[float, tuple[float, float]]:
-        """As the first rule has it: the resampled values lie below the estimate, which they may exclude."""
+        """The resampled values lie below the estimate, which they may exclude."""
         value, interval = with_interval(self._r_squared)
         return value, holding(value, interval)
 

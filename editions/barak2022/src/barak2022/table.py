@@ -219,7 +219,7 @@ def within(ratios: Floats, factor: float) -> float:
 
 
 def tolerance(percent: float) -> float:
-    """By how many points two shares of 25 runs may differ, as in the first rule."""
+    """By how many points two shares of 25 runs may differ."""
     p = max(percent, 4) / 100
     return 4 + 200 * math.sqrt(2 * p * (1 - p) / PUBLISHED_RUNS)
 
